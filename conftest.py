@@ -16,17 +16,16 @@ os.environ.setdefault("PYTHONIOENCODING", "utf-8")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_NEED_TORCH = (
-    "trainers/networks/*.py",
-    "online.py",
-)
 NEED_TORCH = [
-    *(f"src/dris/learn/{name}" for name in _NEED_TORCH),
+    "src/dris/learn/trainers/networks/*.py",
     "src/dris/integrations/passes.py",
     "experiments/dris_torch.py",
     "experiments/networks/*.py",
     "experiments/kinds/food_cell.py",
     "experiments/kinds/pictures.py",
+    "experiments/targets/gradients.py",
+    "experiments/targets/online.py",
+    "experiments/targets/schedules.py",
     "tests/counted_training.py",
     "tests/killed_target.py",
     "tests/ray_training.py",

@@ -31,7 +31,7 @@ if sys.argv[2] == "all":
     told["decide"] = time.process_time() - begin - told["read"]
     told["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wrong = np.load(sys.argv[3])
-    ranks = np.argsort(np.argsort(decision.suspicion))
+    ranks = np.argsort(np.argsort(decision.p_wrong))
     n, m = len(wrong), int(wrong.sum())
     told["auroc"] = float((ranks[wrong].sum() - m * (m - 1) / 2) / (m * (n - m)))
 print(json.dumps(told))

@@ -20,10 +20,10 @@ BENCHMARKS = (
     "proxies",
     "memory",
     "stacked",
-    "columns",
     "whole_job",
     "reading",
     "targets",
+    "growth",
     "scale",
     "sharded",
 )

@@ -13,9 +13,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from dris.learn.recipe import Recipe
-from dris.learn.targets import train_target
 from dris.learn.trainers.networks.builders import build_model
 from dris.learn.trainers.networks.loop import cosine
+from experiments.targets.static import train_target
 from measure import finish, report
 
 

@@ -2,7 +2,7 @@
 
     torchrun --nproc_per_node 2 examples/accelerate_loop.py     # or python, or accelerate launch
 
-Needs `pip install "dris[torch]" accelerate`; seconds on two cores. Expected: of the tenth with the
+Needs `pip install ".[torch]" accelerate`; seconds on two cores. Expected: of the tenth with the
 lowest score nearly all labels are wrong, and fewer of the draws are than of the examples.
 """
 

@@ -14,6 +14,7 @@ from statistics import mean, stdev
 import dris
 from experiments.datasets.catalogue import load  # digits, with a fixed test split
 from experiments.networks.small_mlp import SmallMLP  # one hidden layer in NumPy
+from experiments.targets.static import train_target  # as many steps as on all the data
 
 RATE, KEEP, PROXIES = 0.25, 0.25, 3
 PROXY, TARGET = SmallMLP(hidden=64, learning_rate=0.02), SmallMLP(hidden=128, learning_rate=0.05)
@@ -58,7 +59,7 @@ def run(data, noisy, seed):
     for rule in RULES:
         score = dris.SCORES[rule](dynamics)
         subset = dris.keep_top(score, fraction=KEEP, seed=seed, ids=dynamics.ids)
-        target = dris.train_target(TARGET, x, noisy.given, subset, epochs=30, seed=seed, test=test)
+        target = train_target(TARGET, x, noisy.given, subset, epochs=30, seed=seed, test=test)
         results[rule] = Result(noisy.flipped[subset.indices].mean(), target.accuracy)
     return results
 

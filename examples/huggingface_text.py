@@ -1,8 +1,8 @@
-"""Hugging Face: record three small text classifiers, drop the sentences whose labels look wrong.
+"""Hugging Face: record three small text classifiers, drop sentences whose labels are likely wrong.
 
     python examples/huggingface_text.py
 
-Needs `pip install "dris[huggingface]"`; about 30 seconds on two cores, nothing is downloaded: the
+Needs `pip install ".[huggingface]"`; about 30 seconds on two cores, nothing is downloaded: the
 sentences, the tokenizer and the random BERTs are made here. Expected: of the tenth with the lowest
 score nearly all labels are wrong and of the kept nearly none. The task is easy, so the classifier
 trained on everything does well here too; all three take the same number of steps.
@@ -28,8 +28,7 @@ from transformers import (
 )
 
 import dris
-from dris.core.checks.diagnostics import contamination
-from dris.integrations.huggingface import RecordDynamics, WeightedTrainer, with_columns
+from dris.integrations.huggingface import RecordDynamics, WeightedTrainer
 
 disable_progress_bars()
 torch.set_num_threads(1)  # networks as small as these gain nothing from more
@@ -121,7 +120,7 @@ def main(folder: str) -> None:
     proxies = dris.Dynamics.merge(dynamics)
 
     score = dris.SCORES["aum_mean"](proxies)
-    train = with_columns(train, {"aum_mean": score})
+    train = train.add_column("aum_mean", score)
     subset = dris.keep_top(score, fraction=0.67)
     kept = train.select(subset)
     lowest = score.argsort()
@@ -130,7 +129,7 @@ def main(folder: str) -> None:
         ("lowest tenth", lowest[: len(lowest) // 10]),
         ("kept 67 %", subset.indices),
     ):
-        print(f"  wrong labels in the {name:<12} {contamination(part, noisy.flipped):6.1%}")
+        print(f"  wrong labels in the {name:<12} {noisy.flipped[part].mean():6.1%}")
     row = train[int(lowest[0])]
     names = train.features["label"].names
     print(f"  the lowest: {row['text']!r} called {names[row['label']]}")

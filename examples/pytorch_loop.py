@@ -1,6 +1,6 @@
 """A training loop of one's own in PyTorch: record the proxies, then draw by their disagreement.
 
-    pip install 'dris[torch]'
+    pip install '.[torch]'        # in a clone
     python examples/pytorch_loop.py      # digits, a few seconds
 
 A quarter of the labels is flipped. Three small networks are followed while they train; a fourth is

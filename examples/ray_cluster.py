@@ -3,7 +3,7 @@
     python examples/ray_cluster.py                           # two nodes on this machine
     python examples/ray_cluster.py --address 10.0.0.1:6379   # nodes that are there
 
-Needs `pip install "dris[ray]"`. The result is that of one machine, byte for byte.
+Needs `pip install ".[ray]"`. The result is that of one machine, byte for byte.
 """
 
 import argparse

@@ -4,7 +4,7 @@
 
 writes them, and says for each how it is read: no option but the label. The data are made, so that
 the truth is known; what makes them realistic is how they are written: ids, dates, cities, prices
-with currency signs, gaps, several languages, packed and oddly separated files. What is planted in
+with currency signs, gaps, several languages, packed and oddly separated files. What is hidden in
 them is found by `benchmarks/real_files.py`.
 """
 

@@ -1,6 +1,6 @@
-"""Any scikit-learn classifier, without the labels that look wrong.
+"""Any scikit-learn classifier, without the labels that are probably wrong.
 
-    pip install dris
+    pip install .                 # in a clone
     python examples/sklearn_robust_classifier.py      # digits, a few seconds
 
 A quarter of the training labels is flipped. A decision tree is fitted on all of them, and inside a

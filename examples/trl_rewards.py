@@ -2,7 +2,7 @@
 
     python examples/trl_rewards.py
 
-Needs `pip install "dris[huggingface]" trl`; about half a minute on two cores, nothing is
+Needs `pip install ".[huggingface]" trl`; about half a minute on two cores, nothing is
 downloaded: pairs, tokenizer and random BERTs are made here. Expected: of the tenth with the lowest
 score nearly all pairs are swapped. What TRL's other trainers train are not classifiers.
 """

@@ -4,6 +4,7 @@ python -m experiments pruning --scale smoke
 """
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,18 +17,27 @@ from experiments.own.trial import Trial, run_trial
 from experiments.own.trial_page import NAMES, lines_of, write_trial
 from experiments.registry import EXPERIMENTS
 from experiments.reproduction import Machine, Plan, Selection, plan_of, reproduce
+from experiments.results.publish import publish
 from experiments.results.tally import claim_lines
 
 _USAGE = """python -m experiments NAME... [options]   run experiments and write their pages
        python -m experiments list                 name them
        python -m experiments data [NAME]          list the data sets, or fetch and check one
-       python -m experiments trial FILE --label COLUMN   attack your own data: which rule wins?"""
+       python -m experiments pages [NAME...]      write results/ again from its records
+       python -m experiments trial FILE --label COLUMN   attack your own data: which rule wins?
+       python -m experiments clean                does `dris clean` help, beside its peers?"""
 _SOME: dict[str, Any] = {"action": "append", "default": []}
 
 
 def main(words: Sequence[str]) -> int:
     """Run a command; a broken rule is one sentence and exit code 1."""
-    commands = {"list": list_experiments, "data": data, "trial": trial}
+    commands = {
+        "list": list_experiments,
+        "data": data,
+        "pages": pages,
+        "trial": trial,
+        "clean": clean,
+    }
     try:
         if words and words[0] in commands:
             commands[words[0]](words[1:])
@@ -59,7 +69,14 @@ def run(words: Sequence[str]) -> None:
     plan = plan_of(names, selection)
     if asked.known is not None:
         taken = plan.adopt(asked.known, asked.out)
-        print(f"{taken} finished cells taken from {asked.known}", file=sys.stderr)
+        print(f"{taken.cells} finished cells taken from {asked.known}", file=sys.stderr)
+        if taken.otherwise:
+            mixed = ", ".join(f"{what} ({n})" for what, n in taken.otherwise.items())
+            print(
+                f"made otherwise than here: {mixed}; pages mix machines, paired seeds may not "
+                "be paired",
+                file=sys.stderr,
+            )
     if asked.dry_run:
         show_costs(plan, asked.out, asked.device)
         return
@@ -113,6 +130,14 @@ def data(words: Sequence[str]) -> None:
     print(printable(" ".join(text.split())))
 
 
+def pages(words: Sequence[str]) -> None:
+    """Write everything again that is published from records: pages, index, blocks of documents."""
+    parser = argparse.ArgumentParser("python -m experiments pages", description=pages.__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these experiments")
+    for path in publish(only=parser.parse_args(words).names):
+        print(f"wrote {path}")
+
+
 def trial(words: Sequence[str]) -> None:
     """Attack your own data in known ways and show which rule wins: a table, JSON and a figure."""
     asked = _trial_parser(Trial()).parse_args(words)
@@ -137,6 +162,11 @@ def trial(words: Sequence[str]) -> None:
     print(f"wrote {', '.join(str(asked.out / name) for name in NAMES)}")
 
 
+def clean(words: Sequence[str]) -> None:
+    """Run what is missing of results/clean.md or results/natural.md, and write the page."""
+    importlib.import_module("experiments.studies.clean").main(words)  # studies are not typed
+
+
 def _run_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m experiments", usage=_USAGE)
     add = parser.add_argument
@@ -156,7 +186,6 @@ def _run_parser() -> argparse.ArgumentParser:
     add("--finished", action="store_true", help="write pages of what is finished; run nothing")
     add("--out", type=Path, default=Path("reproduced"), help="folder for what is written")
     add("--device", default="cpu", help="cpu, cuda or cuda:1 [cpu]")
-    add("--compile", action="store_true", help="compile networks on a GPU")
     _data_dir(parser)
     _where(parser)
     return parser
@@ -203,7 +232,6 @@ def _machine(asked: argparse.Namespace) -> Machine:
     return Machine(
         asked.workers,
         device,
-        getattr(asked, "compile", False),
         engine,
         getattr(asked, "data_dir", None),
     )

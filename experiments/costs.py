@@ -26,6 +26,7 @@ _SHAPES: dict[str, tuple[int, tuple[int, ...], int]] = {
     "mnist": (60_000, (1, 28, 28), 10),
     "fashion-mnist": (60_000, (1, 28, 28), 10),
     "cifar10": (50_000, (3, 32, 32), 10),
+    "cifar10n": (50_000, (3, 32, 32), 10),
     "cifar100": (50_000, (3, 32, 32), 100),
     "food101": (75_750, (3, 224, 224), 101),
 }
@@ -38,6 +39,7 @@ _SECONDS = {
 }
 # Multiply-adds of a visit of a target whose trunk is only read: its 3.28e9, and thrice the tail's.
 _TUNED = {"experiments.networks.torchvision_backbones:resnet50": 3.28e9 + 3 * 0.81e9}
+_COUNTED = {*_SECONDS, *_TUNED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,30 @@ def cost_of(cells: Sequence[Cell], out: Path, *, device: str, like: Sequence[Cel
     absent = set(missing(every, out))
     done = [cell for cell in every if cell not in absent]
     # Processor time says nothing of a GPU's.
-    timed = done if device == "cpu" else []
-    spent = sum(_spent(read_record(out / "records", cell)) for cell in timed)
-    known = seconds_of(done, device) if spent else 0.0
-    # A long target costs more than a short one: what was measured scales the multiply-adds.
-    factor = spent / known if known else 1.0
-    return Cost(len(wanted), len(left), factor * seconds_of(left, device), known > 0)
+    factor = _speed(done if device == "cpu" else [], out)
+    seconds = (factor or 1.0) * seconds_of(left, device)
+    return Cost(len(wanted), len(left), seconds, factor is not None)
+
+
+def _speed(done: Sequence[Cell], out: Path) -> float | None:
+    """What finished cells took beside what multiply-adds say; None where no clock tells.
+
+    Of a cell that trained a network only its target is compared: its proxies may have been another
+    cell's, or another machine's. A long target costs more than a short one, so sums are.
+    """
+    records = {cell: read_record(out / "records", cell) for cell in done}
+    targets = [
+        (record["seconds"]["target cpu"], _adds(c, c.target.model, c.target.recipe, "cpu"))
+        for c, record in records.items()
+        if c.target and _target(c) not in _COUNTED and "target cpu" in record["seconds"]
+    ]
+    if targets:
+        spent = sum(seconds for seconds, _ in targets)
+        known = sum(adds for _, adds in targets) / _RATES["cpu"]
+    else:
+        spent = sum(_spent(record) for record in records.values())
+        known = seconds_of(done, "cpu")
+    return spent / known if spent and known else None
 
 
 def seconds_of(cells: Sequence[Cell], device: str) -> float:
@@ -89,8 +109,7 @@ def seconds_of(cells: Sequence[Cell], device: str) -> float:
         for cell in (*tuned, *references)
         if cell.target is not None
     )
-    counted = {*_SECONDS, *_TUNED}
-    trained = [cell for cell in cells if _target(cell) not in counted]
+    trained = [c for c in cells if _target(c) not in _COUNTED and c.kind != "steps"]
     total += sum(
         _adds(cell, cell.target.model, cell.target.recipe, kind)
         for cell in trained

@@ -9,10 +9,7 @@ needs torch: a rename in the library is mended here. A test holds it.
 from dris.core.certify.limits import data_limits, subset_limits
 from dris.core.certify.limits import widest
 from dris.core.checks.diagnostics import (
-    Gap,
     auroc,
-    contamination,
-    empirical_gap,
 )
 from dris.core.checks.judgement import judge
 from dris.core.dynamics.merge import best_epoch
@@ -37,6 +34,7 @@ from dris.core.validate import check_count, check_mask, check_score, count_of, e
 
 # Files: records are written whole or not at all, and never over somebody else's.
 from dris.core.files import make_folder, remove_left, temporary_folder, write_atomically
+from dris.core.errors import suggest_name
 from dris.core.sanitize import from_json, printable
 from dris.data.files import reading
 from dris.data.writer import MANIFEST, OWN, Writer, place_new
@@ -47,10 +45,7 @@ from dris.data.labelled import Feature
 
 # The paper's recipes, and the attacker.
 from dris.learn.attack import attacker_norms
-from dris.learn.recipe import (
-    PAPER_RHO_REFERENCE,
-    Recipe,
-)
+from dris.learn.recipe import Recipe, cosine
 
 # Cells on many processes, machines and GPUs, each killed and resumed.
 from dris.learn.engines.processes import bar
@@ -58,22 +53,44 @@ from dris.learn.engines.engine import Engine, as_engine, devices_of
 from dris.learn.engines.processes import Progress, keep_freed_memory
 from dris.learn.engines.tasks import connect
 from dris.learn.engines.tasks import run_all
-from dris.learn.jobs.target_job import TargetRun
 from dris.learn.store.locks import folder_lock
 from dris.learn.store.run_store import fingerprint
 from dris.learn.store.locks import make_scratch, scratch
 
-# Models by name, and what a target or a sampler draws, step by step.
-from dris.learn.sampling.plans import SMOOTHING
-from dris.learn.targets import step_batches
-from dris.learn.trainers.estimator import ESTIMATORS
-from dris.learn.trainers.job import Data
-from dris.learn.trainers.registry import check_model, trainer_of
+# Models by name, and one in training: a target is trained, kept and resumed as a proxy is.
+from dris.core.dynamics.columns import labels_for, trajectories_of
+from dris.core.scores.formulas import loss
+from dris.core.scores.ranks import doubled_ranks
+from dris.core.select.importance import proportional
+from dris.core.streams import check_seed
+from dris.core.validate import check_labels
+from dris.learn.jobs.kept_jobs import key_of
+from dris.learn.proxies import default_recipe
+from dris.learn.store.run_store import Store
+from dris.learn.store.runs import Outcome, Run
+from dris.learn.trainers.estimator import ESTIMATORS, logits_of
+from dris.learn.trainers.job import (
+    Data,
+    DivergedError,
+    Job,
+    check_inputs,
+    check_test,
+)
+from dris.learn.trainers.registry import (
+    check_model,
+    describe_model,
+    naming_divergence,
+    one_thread,
+    trainer_of,
+)
+from dris.learn.trainers.schedules import Passes, Positions, Schedule
+from dris.learn.trainers.trainer import State, Training
 from dris.learn.trainers.stacked.head import HEADS
 from dris.learn.trainers.standardize import as_table
 
 # The product's own route, for the studies of what it decides.
 from dris.pipeline.ensemble import Ensemble as ProductEnsemble
+from dris.pipeline.decision import SMOOTHING
 from dris.pipeline.ensemble import scaling, train_ensemble
-from dris.pipeline.route import decide, decide_by
+from dris.pipeline.route import decide_by
 from dris.pipeline.settings import NO_ENCODER

@@ -10,7 +10,7 @@ from dris.learn.trainers.networks.encoders import (
     pooled_lite,
 )
 from dris.learn.trainers.networks.features import extract_features
-from dris.learn.trainers.networks.loop import Network, use_gpu_fully
+from dris.learn.trainers.networks.loop import Network
 from dris.learn.trainers.networks.models import (
     Classifier,
     average,

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,12 @@ def row_of(record: Mapping[str, Any]) -> Row:
         "key": key_of(cell),
         "result": _rounded(record["result"]),
         "seconds": record.get("seconds", {}),
+        "made": record["made"],
     }
+
+
+def _made(row: Row) -> tuple[tuple[str, Any], ...]:
+    return tuple(row.get("made", {}).items())
 
 
 def _ensemble(content: Mapping[str, Any]) -> Ensemble:
@@ -73,8 +78,16 @@ class Records:
     experiment: str
     scale: str
     rows: tuple[Row, ...]
-    versions: Mapping[str, str] = field(default_factory=dict)
     cells: int = 0
+
+    @property
+    def made(self) -> list[Mapping[str, Any]]:
+        """What its rows were made with, each set of versions once.
+
+        >>> Records("", "", ({"made": {"numpy": "2"}}, {"made": {"numpy": "2"}})).made
+        [{'numpy': '2'}]
+        """
+        return [dict(one) for one in dict.fromkeys(map(_made, self.rows))]
 
     def where(self, **like: Any) -> list[Row]:
         """The rows whose fields are as given, by seed; noises are compared by their words."""
@@ -104,29 +117,33 @@ def gather(
     experiment: str, scale: str, records: Sequence[Mapping[str, Any]], cells: int | None = None
 ) -> Records:
     """The rows of finished records, which are all there are unless `cells` says otherwise."""
-    made = records[0]["versions"] if records else {}
     rows = tuple(row_of(record) for record in records)
-    return Records(experiment, scale, rows, made, len(rows) if cells is None else cells)
+    return Records(experiment, scale, rows, len(rows) if cells is None else cells)
 
 
 def write_records(result: Records, path: Path, *, writer: Writer = OWN) -> Path:
     """One line per row, so that a change shows as a line; many rows go into several files.
 
-    The files after `NAME.json` are `NAME-2.json` and so on, each with the same head. The seconds
-    of the rows lie beside them, in `NAME.time.json` where there are any: the records of two runs
-    are the same bytes.
+    The files after `NAME.json` are `NAME-2.json` and so on, each with the same head. What rows
+    were made with is in the head, and a row has its place there. The seconds of the rows lie
+    beside them, in `NAME.time.json` where there are any: the records of two runs by the same
+    commit on machines of one class are the same bytes.
     """
     head = {
         "experiment": result.experiment,
         "scale": result.scale,
         "cells": result.cells,
-        "versions": dict(result.versions),
+        "made": result.made,
     }
+    places = {tuple(one.items()): place for place, one in enumerate(result.made)}
     parts = range(0, max(len(result.rows), 1), ROWS)
     texts: dict[Path, str] = {}
     for number, start in enumerate(parts, 1):
         rows = result.rows[start : start + ROWS]
-        plain = ({n: v for n, v in row.items() if n != "seconds"} for row in rows)
+        plain = (
+            {n: v for n, v in row.items() if n != "seconds"} | {"made": places[_made(row)]}
+            for row in rows
+        )
         part = _part(path, number)
         texts[part] = f'{json.dumps(head)[:-1]}, "rows": {_lines(plain)}}}\n'
         if any(row.get("seconds") for row in rows):
@@ -154,14 +171,15 @@ def read_records(path: Path) -> Records:
             break
         with reading(part, "file of records"):
             result = from_json(part.read_bytes())
-            mine = [{"seconds": {}, **row} for row in result["rows"]]
+            mine = [
+                {"seconds": {}, **row, "made": result["made"][row["made"]]}
+                for row in result["rows"]
+            ]
             if _clock(part).is_file():
                 clocks = from_json(_clock(part).read_bytes())
                 for row, seconds in zip(mine, clocks, strict=True):
                     row["seconds"] = seconds
-            head = Records(
-                result["experiment"], result["scale"], (), result["versions"], result["cells"]
-            )
+            head = Records(result["experiment"], result["scale"], (), result["cells"])
         rows += mine
     return replace(head, rows=tuple(rows))
 

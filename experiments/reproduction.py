@@ -1,5 +1,6 @@
 """Run experiments and write their pages: what `python -m experiments NAME` does, as a function."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from experiments.registry import EXPERIMENTS, Experiment, experiment_of
 from experiments.results.claims import Claim
 from experiments.results.pages import page_files, write_page
 from experiments.results.tally import INDEX, write_index
-from experiments.runner import Record, adopt, missing, run
+from experiments.runner import Adopted, Record, adopt, missing, run
 from experiments.scales import Scale, scale_of
 from experiments.spec import Cell, Noise
 from experiments.workspace import Workspace
@@ -103,14 +104,12 @@ class Machine:
     Attributes:
         workers: Processes; all cores unless given.
         device: "cpu", "cuda" for every GPU, or "cuda:1".
-        compiled: Whether networks on a GPU are compiled.
         engine: "local", or an engine of a Ray cluster.
         data_dir: Where data sets lie; DRIS_DATA or the user's cache unless given.
     """
 
     workers: int | None = None
     device: str = "cpu"
-    compiled: bool = False
     engine: Engine | str = "local"
     data_dir: Path | None = None
 
@@ -138,15 +137,17 @@ class Plan:
         like = [cell for part in self.whole.values() for cell in part]
         return {**result, "in all": cost_of(self.every, folder, device=device, like=like)}
 
-    def adopt(self, known: Path, out: Path) -> int:
-        """Take finished cells from the records of any experiment in `known`; how many were new."""
+    def adopt(self, known: Path, out: Path) -> Adopted:
+        """Take finished cells from the records of any experiment in `known`."""
         paths = [path for name in EXPERIMENTS if (path := known / f"{name}.json").is_file()]
         if not paths:
             names = ", ".join(f"{name}.json" for name in self.cells)
             raise InputError(f"{known} has none of {names}; name a folder of records")
         every = list(dict.fromkeys([*self.every, *(c for p in self.whole.values() for c in p)]))
         folder = out / self.selection.scale
-        return sum(adopt(every, read_records(path), folder) for path in paths)
+        parts = [adopt(every, read_records(path), folder) for path in paths]
+        otherwise = sum((Counter(part.otherwise) for part in parts), Counter[str]())
+        return Adopted(sum(part.cells for part in parts), dict(otherwise))
 
 
 def plan_of(names: Sequence[str], selection: Selection) -> Plan:
@@ -222,9 +223,7 @@ def _run(
     """The records of every experiment that has a finished cell, after running what is missing."""
     absent = set() if run_missing else set(missing(plan.every, folder))
     wanted = [cell for cell in plan.every if cell not in absent]
-    workspace = Workspace(
-        folder / "runs", machine.data_dir, machine.device, compiled=machine.compiled
-    )
+    workspace = Workspace(folder / "runs", machine.data_dir, machine.device)
     done = run(
         wanted,
         out=folder,

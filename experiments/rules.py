@@ -165,6 +165,7 @@ PLANS = {
     "dr_is": "DR-IS-online",
     "loss_is": "Loss IS",
     "uniform_hybrid": "Uniform hybrid",
+    "gated": "DR-IS-online by P(wrong)",  # ours: q ∝ (1 − P(wrong)) · (σ̂² + ξ·mean(σ̂²))
 }
 SAMPLERS = {
     sampler.name: sampler

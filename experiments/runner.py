@@ -1,20 +1,16 @@
 """Run cells: what is shared trains once, what is finished is read back, what was killed goes on.
 
-A cell's result is one JSON record named by its key, `records/<key>.json`, with the versions it was
-made with; how long it took lies beside it, in `records/<key>.time.json`.
+A cell's result is one JSON record named by its key, `records/<key>.json`, with what it was made by
+(`made_with`); how long it took lies beside it, in `records/<key>.time.json`.
 """
 
 import importlib
 import json
-import platform
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import dris
 from experiments.dris_internals import (
     Engine,
     Progress,
@@ -30,6 +26,7 @@ from experiments.dris_internals import (
     write_atomically,
 )
 from experiments.kinds.shared import Finding, Findings
+from experiments.provenance import differences, made_with
 from experiments.records import Records
 from experiments.spec import Cell
 from experiments.workspace import Workspace
@@ -44,6 +41,7 @@ KINDS = {
     "online": "experiments.kinds.online_cell",
     "theorems": "experiments.kinds.theorems_cell",
     "proxytypes": "experiments.kinds.proxytypes_cell",
+    "steps": "experiments.kinds.steps_cell",
     "synthetic": "experiments.kinds.synthetic_cell",
     "verdict": "experiments.kinds.verdict_cell",
 }
@@ -126,18 +124,31 @@ def missing(cells: Sequence[Cell], out: Path) -> list[Cell]:
     return [cell for cell in cells if not _path(out / "records", cell).exists()]
 
 
-def adopt(cells: Sequence[Cell], known: Records, out: Path) -> int:
-    """Take finished cells over from compact records; how many were new here.
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """How many cells were taken over, and of how many what was made elsewhere in which way."""
 
-    Numbers there have six digits. Rows from before records had keys are not taken.
+    cells: int
+    otherwise: dict[str, int]
+
+
+def adopt(cells: Sequence[Cell], known: Records, out: Path) -> Adopted:
+    """Take finished cells over from compact records, those that are new here.
+
+    Numbers there have six digits. Rows from before records had keys are not taken, nor those of
+    gates that another rule set.
     """
     folder = make_folder(out / "records")
-    rows = {row["key"]: row for row in known.rows if "key" in row}
+    rows = {row["key"]: row for row in known.rows if "key" in row and "gate_set_by" not in row}
     taken = [cell for cell in missing(cells, out) if cell.key in rows]
+    here, otherwise = made_with(), dict[str, int]()
     for cell in taken:
         row = rows[cell.key]
-        _write(folder, Finding(cell, row["result"], row["seconds"]), dict(known.versions))
-    return len(taken)
+        made = row.get("made", {})
+        _write(folder, Finding(cell, row["result"], row["seconds"]), made)
+        for what in differences(made, here):
+            otherwise[what] = otherwise.get(what, 0) + 1
+    return Adopted(len(taken), otherwise)
 
 
 def read_record(folder: Path, cell: Cell) -> Record:
@@ -155,10 +166,22 @@ def _groups(
 ) -> list[Record]:
     keep_freed_memory()  # one worker is this process, which nobody made fit for work
     if workspace.device != "cpu":
-        from experiments.dris_torch import use_gpu_fully
-
-        use_gpu_fully(devices_of(workspace.device)[0], compiled=workspace.compiled)
+        use_gpu_fully(devices_of(workspace.device)[0])
     return [record for cells in groups for record in _group(cells, folder, workspace, tick)]
+
+
+def use_gpu_fully(device: str) -> None:
+    """Let this process, which trains on one GPU and does nothing else, take what it gives.
+
+    The fastest convolutions are looked for (cuDNN's benchmark) and float32 products may be TF32;
+    which of them is fastest is measured anew, so results may differ in their last digits from run
+    to run.
+    """
+    import torch
+
+    torch.cuda.set_device(device)  # whoever names no GPU means this one, as the clocks do
+    torch.backends.cudnn.benchmark = True
+    torch.set_float32_matmul_precision("high")
 
 
 def _group(
@@ -177,26 +200,11 @@ def _write(folder: Path, finding: Finding, made: dict[str, str] | None = None) -
     record = {
         "cell": finding.cell.content,
         "result": finding.result,
-        "versions": made or versions(),
+        "made": made_with() if made is None else made,
     }
     seconds = (json.dumps(finding.seconds) + "\n").encode()
     write_atomically(path.with_suffix(".time.json"), [seconds])
     write_atomically(path, [(json.dumps(record, indent=1) + "\n").encode()])
-
-
-def versions() -> dict[str, str]:
-    """What a record was made with."""
-    result = {
-        "dris": dris.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
-    try:
-        from importlib.metadata import version
-
-        return {**result, "torch": version("torch")}
-    except ImportError:
-        return result
 
 
 def _path(folder: Path, cell: Cell) -> Path:

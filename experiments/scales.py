@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from dris import InputError
 from experiments.dris_internals import RECOMMENDED, Recipe
 from experiments.recipes import (
-    PAPER_CIFAR10_TARGET,
-    PAPER_CIFAR100_TARGET,
-    PAPER_CIFAR_ATTACKER,
-    PAPER_CIFAR_PROXY,
+    CIFAR10_TARGET,
+    CIFAR100_TARGET,
+    CIFAR_ATTACKER,
+    CIFAR_PROXY,
 )
 from experiments.spec import Ensemble, Source, Target
 
@@ -54,7 +54,7 @@ _THREE = (
     "experiments.networks.shufflenet:shufflenet_v2_x0_5",
 )
 
-_PAPER_PROXIES = Ensemble(_THREE, 3, PAPER_CIFAR_PROXY, "resnet20", PAPER_CIFAR_ATTACKER)
+_PAPER_PROXIES = Ensemble(_THREE, 3, CIFAR_PROXY, "resnet20", CIFAR_ATTACKER)
 _CPU_PROXIES = Ensemble(
     ("small_cnn",), 3, _SMALL, "small_cnn", replace(_SMALL, epochs=6, scored_epoch=6)
 )
@@ -63,8 +63,8 @@ _CPU_TARGET = Target(
     "small_cnn", Recipe(epochs=8, batch_size=128, learning_rate=0.1, augment=False)
 )
 
-# Targets go without augmentation: with it, so few steps memorise no wrong label, which the paper's
-# 160 epochs do.
+# Targets go without augmentation, of which the paper says nothing: with it, so few steps memorise
+# fewer wrong labels than 160 epochs would.
 _MID_PROXY = replace(_SMALL, epochs=20, mixed_precision="everywhere")
 _MID_PROXIES = Ensemble(
     ("small_cnn",), 3, _MID_PROXY, "small_cnn", replace(_MID_PROXY, epochs=10, scored_epoch=10)
@@ -128,13 +128,13 @@ SCALES = {
                     "CIFAR-10",
                     Source("cifar10"),
                     _PAPER_PROXIES,
-                    Target("experiments.networks.vgg:vgg19_bn", PAPER_CIFAR10_TARGET),
+                    Target("experiments.networks.vgg:vgg19_bn", CIFAR10_TARGET),
                 ),
                 Setup(
                     "CIFAR-100",
                     Source("cifar100"),
                     _PAPER_PROXIES,
-                    Target("experiments.networks.resnet18:resnet18", PAPER_CIFAR100_TARGET),
+                    Target("experiments.networks.resnet18:resnet18", CIFAR100_TARGET),
                 ),
             ),
             seeds=3,

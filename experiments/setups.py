@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from experiments.dris_internals import Recipe
 from experiments.recipes import (
-    PAPER_FOOD_PROBE,
-    PAPER_FOOD_TARGET_ATTACKED,
-    PAPER_FOOD_TARGET_NATURAL,
-    PAPER_MNIST_PROXY,
+    FOOD_PROBE,
+    FOOD_TARGET_ATTACKED,
+    FOOD_TARGET_NATURAL,
+    MNIST_PROXY,
 )
 from experiments.scales import SCALES, Setup
 from experiments.spec import Ensemble, Source, Target
@@ -70,7 +70,7 @@ def _food(
 def _probes(module: str, models: tuple[str, ...], batch_size: int, canaries: float) -> Ensemble:
     """Linear probes by the paper's recipe; the attacker is one too, on the first backbone."""
     named = tuple(f"experiments.networks.{module}:{model}" for model in models)
-    how = replace(PAPER_FOOD_PROBE, batch_size=batch_size)
+    how = replace(FOOD_PROBE, batch_size=batch_size)
     return Ensemble(named, 3, how, named[0], replace(how, scored_epoch=6), canaries)
 
 
@@ -79,8 +79,8 @@ FOOD = {
         Source("digits", 200, 100),
         _probes("backbones", ("random_narrow", "random_wide"), 16, 0.3),
         "experiments.networks.backbones:random",
-        replace(PAPER_FOOD_TARGET_NATURAL, epochs=2, augment=False),
-        replace(PAPER_FOOD_TARGET_ATTACKED, epochs=1, augment=False),
+        replace(FOOD_TARGET_NATURAL, epochs=2, augment=False),
+        replace(FOOD_TARGET_ATTACKED, epochs=1, augment=False),
     ),
     # Batches of 200: as many steps per epoch as the paper's 4,096 make of all 75,750 images.
     "cpu": _food(
@@ -92,8 +92,8 @@ FOOD = {
             0.1,
         ),
         "experiments.networks.backbones:efficientnet_lite0",
-        replace(PAPER_FOOD_TARGET_NATURAL, epochs=4, augment=False),
-        replace(PAPER_FOOD_TARGET_ATTACKED, epochs=2, augment=False),
+        replace(FOOD_TARGET_NATURAL, epochs=4, augment=False),
+        replace(FOOD_TARGET_ATTACKED, epochs=2, augment=False),
     ),
     "paper": _food(
         Source("food101", side=224),
@@ -104,8 +104,8 @@ FOOD = {
             0.04,
         ),
         "experiments.networks.torchvision_backbones:resnet50",
-        PAPER_FOOD_TARGET_NATURAL,
-        PAPER_FOOD_TARGET_ATTACKED,
+        FOOD_TARGET_NATURAL,
+        FOOD_TARGET_ATTACKED,
     ),
 }
 FOOD["mid"] = FOOD["cpu"]  # mid is about the shared grid
@@ -135,8 +135,8 @@ def _types(source: Source, count: int, recipe: Recipe) -> dict[str, tuple[Source
 
 
 TYPES = {
-    "smoke": _types(Source("digits", 300, 100), 4, replace(PAPER_MNIST_PROXY, epochs=2)),
-    "cpu": _types(Source("mnist", 10_000, 5_000), 8, PAPER_MNIST_PROXY),
-    "paper": _types(Source("mnist"), 32, PAPER_MNIST_PROXY),
+    "smoke": _types(Source("digits", 300, 100), 4, replace(MNIST_PROXY, epochs=2)),
+    "cpu": _types(Source("mnist", 10_000, 5_000), 8, MNIST_PROXY),
+    "paper": _types(Source("mnist"), 32, MNIST_PROXY),
 }
 TYPES["mid"] = TYPES["cpu"]

@@ -24,6 +24,8 @@ class Noise:
 
 
 CLEAN = Noise("clean", 0.0)
+ALL_WEIGHTS = "targeted by all weights"
+"""The attack by the gradient norm of every weight instead of the last layer's."""
 
 
 @dataclass(frozen=True, slots=True)

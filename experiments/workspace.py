@@ -1,5 +1,6 @@
 """A cell's data set as its models want it, kept in memory for the next cell."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,13 +17,14 @@ from experiments.spec import Source
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Training and test examples of a source."""
+    """Training and test examples of a source; `given` are labels that people gave them, by name."""
 
     x: NDArray[Any]
     y: NDArray[np.int64]
     test_x: NDArray[Any]
     test_y: NDArray[np.int64]
     classes: int
+    given: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,12 @@ class Workspace:
 
     Attributes:
         own: A person's own data, for the cells whose source names its fingerprint.
-        compiled: Whether networks on a GPU are compiled (torch.compile).
     """
 
     store: Path
     data_dir: Path | None = None
     device: str = "cpu"
     own: Loaded | None = field(default=None, compare=False, repr=False)
-    compiled: bool = False
 
     def absolute(self) -> "Workspace":
         """The same folders by absolute paths."""
@@ -68,7 +68,10 @@ def load_examples(source: Source, workspace: Workspace) -> Loaded:
     x, test_x = (
         _prepared(part, source, workspace) for part in (data.train_x[train], data.test_x[tests])
     )
-    return Loaded(x, data.train_y[train], test_x, data.test_y[tests], len(data.classes))
+    given = {name: labels[train] for name, labels in data.given.items()}
+    return Loaded(
+        x, data.train_y[train], test_x, data.test_y[tests], len(data.classes), given=given
+    )
 
 
 def _drawn(source: Source, what: str, wanted: int | None, total: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""`dris` in a process of its own, as a user meets it."""
+"""`dris` and Python in a process of their own, as a user meets them."""
 
 import os
 import subprocess
@@ -18,9 +18,24 @@ def how(before, words, cwd, env):
     return {"args": command, "cwd": cwd, "env": variables, "text": True, "encoding": "utf-8"}
 
 
-def run_dris(*words, cwd=None, before="", **env):
+def run_dris(*words, cwd=None, before="", timeout=None, **env):
     """Run a command to its end."""
-    return subprocess.run(**how(before, words, cwd, env), capture_output=True, check=False)
+    how_to = how(before, words, cwd, env)
+    return subprocess.run(**how_to, capture_output=True, check=False, timeout=timeout)
+
+
+def run_python(*words, cwd=None, timeout=None, **env):
+    """What Python prints when it runs a file, or code after -c; an error of it fails the test."""
+    done = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": SOURCE, **env},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def start_dris(*words, cwd=None, before="", start_new_session=False, **env):

@@ -11,9 +11,9 @@ import torch
 
 from counted_training import first
 from dris.core.dynamics.dynamics_file import write_arrays
-from dris.learn.online import train_online
 from dris.learn.recipe import Recipe
-from dris.learn.targets import train_target
+from experiments.targets.online import train_online
+from experiments.targets.static import train_target
 from oracles_networks import table
 
 RECIPE = Recipe(epochs=5, batch_size=16, learning_rate=0.1)  # 4 steps an epoch

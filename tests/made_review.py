@@ -1,6 +1,7 @@
 """A small review without training: labels of which some look wrong, and whom they were given."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
 from dris.pipeline.decision import Decision
 from dris.pipeline.suspects import Suspects
+from dris.review_app.journal import Journal
 from dris.review_app.session import ReviewSession
-from dris.review_app.worklist import Journal, worklist_of
+from dris.review_app.worklist import worklist_of
 
 NAMES = ("cat", "dog", "eel")
 
@@ -27,16 +29,17 @@ def made_decision(data=None, *, suspects=40, n=200, names=NAMES):
         positions=at,
         given=given,
         suggested=(given + 1) % len(data.names),
-        suspicion=np.linspace(1, 0.5, suspects),
+        p_wrong=np.linspace(1, 0.5, suspects),
+        p_suggested=np.linspace(1, 0.5, suspects),
         against=np.where(at % 4, 3, 2),
         dropped=np.ones(suspects, dtype=bool),
         ids=data.ids[at],
         names=data.names,
         proxies=3,
     )
-    suspicion = np.full(len(data), 0.1)
-    suspicion[at] = found.suspicion
-    return Decision(data, np.arange(suspects, len(data)), suspicion, found, "clean", None)
+    p_wrong = np.full(len(data), 0.1)
+    p_wrong[at] = found.p_wrong
+    return Decision(data, np.arange(suspects, len(data)), p_wrong, found, "clean", None)
 
 
 def made_table(folder, n=200, names=NAMES):
@@ -54,7 +57,10 @@ def made_session(folder, *, suspects=40, sample=20, n=200):
     data = read_data(path, label="kind", id="name", features=[])
     answers = Path(folder, "animals.review.jsonl")
     made = worklist_of(made_decision(data, suspects=suspects), sample=sample)
-    return ReviewSession(data, Journal(answers, made))
+    likely = np.stack((made.suggested, data.labels[made.positions]), axis=1)
+    chances = np.stack((made.p_wrong, 1 - made.p_wrong), axis=1)
+    made = replace(made, likely=likely, probabilities=chances)
+    return ReviewSession(data, Journal(answers, lambda: made))
 
 
 def rows_of(path):

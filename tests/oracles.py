@@ -7,9 +7,8 @@ from fractions import Fraction
 from math import exp, log, sqrt
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 
-from dris.core.streams import hashed_order, seed_for
+from dris.core.streams import hashed_order
 
 # -- ranks (paper, eq. 2) ----------------------------------------------------------------------
 
@@ -108,11 +107,6 @@ def forgetting_unlearned(d):
     return mean_over_proxies(rows)
 
 
-def rho_loss(d):
-    mean = mean_over_proxies(at_scored_epoch(d, "loss"))
-    return [a - b for a, b in zip(mean, d.column("reference_loss").tolist(), strict=True)]
-
-
 def self_confidence(d):
     return mean_over_proxies([[exp(-v) for v in row] for row in at_scored_epoch(d, "loss")])
 
@@ -129,42 +123,6 @@ def hybrid(d, beta=0.5):
     return [beta * g + (1 - beta) * v for g, v in zip(norms, variance, strict=True)]
 
 
-def prototype(d):
-    """k-means on unit rows from the same starting draws; one minus the cosine to the own centre."""
-    count = len(set(d.labels.tolist()))
-    order = sorted(range(d.examples), key=lambda i: int(hashed_order(d.ids[i : i + 1], 0)[0]))
-    rows = []
-    for i in order:
-        row = [float(v) for v in d.column("features")[i]]
-        size = sqrt(sum(v * v for v in row))
-        rows.append([v / size for v in row] if size else row)
-    centres = _starting_centres(rows, count)
-    owner = None
-    for _ in range(50):
-        nearest = [min(range(count), key=lambda c: _apart(row, centres[c])) for row in rows]
-        if nearest == owner:
-            break
-        owner = nearest
-        for c in set(owner):
-            mine = [row for row, o in zip(rows, owner, strict=True) if o == c]
-            centres[c] = [sum(v) / len(mine) for v in zip(*mine, strict=True)]
-    out = [0.0] * len(rows)
-    for place, (row, o) in enumerate(zip(rows, owner, strict=True)):
-        size = sqrt(sum(v * v for v in centres[o]))
-        dot = sum(a * b for a, b in zip(row, centres[o], strict=True))
-        out[order[place]] = max(1 - dot / size if size else 1.0, 0.0)
-    return out
-
-
-def _apart(a, b):
-    return sum((x - y) ** 2 for x, y in zip(a, b, strict=True))
-
-
-def _starting_centres(rows, count):
-    result, _ = kmeans_plusplus(np.array(rows), count, random_state=seed_for(0, "prototypes"))
-    return result.tolist()
-
-
 def random(d):
     return [(int(hashed_order(d.ids[i : i + 1], 0)[0]) >> 11) / 2**53 for i in range(d.examples)]
 
@@ -179,20 +137,14 @@ SCORES = {
     "aum_mean": aum_mean,
     "forgetting": forgetting,
     "forgetting_unlearned": forgetting_unlearned,
-    "rho_loss": rho_loss,
     "self_confidence": self_confidence,
     "confident_learning": confident_learning,
     "hybrid": hybrid,
-    "prototype": prototype,
     "random": random,
 }
 
 
 # -- diagnostics -------------------------------------------------------------------------------
-
-
-def contamination(indices, corrupted):
-    return sum(bool(corrupted[i]) for i in indices) / len(indices)
 
 
 def auroc(score, marked):

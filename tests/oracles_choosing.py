@@ -133,19 +133,6 @@ def class_balanced_counts(sizes, count):
     return taken
 
 
-def inclusion_by_loop(q: list[float], count: int) -> list[float]:
-    """Give everyone c·q; whoever passes 1 gets 1, and the others share what is left, again."""
-    certain: set[int] = set()
-    while True:
-        others = [i for i in range(len(q)) if i not in certain]
-        left = sum(q[i] for i in others)
-        share = {i: (count - len(certain)) * q[i] / left if left else 0.0 for i in others}
-        over = {i for i in others if share[i] > 1}
-        if not over:
-            return [1.0 if i in certain else share[i] for i in range(len(q))]
-        certain |= over
-
-
 def follows(counts, probabilities, *, cells: int = 200) -> bool:
     """Whether counts of draws fit probabilities: chi-square, tail 10^-6, neighbours pooled.
 

@@ -148,7 +148,7 @@ REGIMES: dict[str, tuple[Callable[[int], Case], str]] = {
 
 def limits_of(dynamics, kinds: Sequence[Canaries], subset):
     """The limits on a subset and on all of the data, one of each per kind of canaries."""
-    corruption = data_limits(-assess(dynamics).shown.suspicion, kinds)
+    corruption = data_limits(-assess(dynamics).shown.wrong, kinds)
     return subset_limits(subset, kinds, corruption), corruption
 
 

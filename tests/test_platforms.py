@@ -115,7 +115,8 @@ def python_of(path: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.S)
 
 
-@pytest.mark.parametrize("number", range(len(python_of(ROOT / "README.md"))))
+# The first takes a quarter of a minute; by default the command `clean` below stands for it.
+@pytest.mark.parametrize("number", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_the_readmes_examples_run_without_what_only_unix_has(number, elsewhere, tmp_path):
     (tmp_path / "example.py").write_text(python_of(ROOT / "README.md")[number], encoding="utf-8")
     done = elsewhere("example.py", cwd=tmp_path)

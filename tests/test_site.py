@@ -2,33 +2,26 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import dris
+from commands import run_python
 from follow import follow, steps
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NEW = [
     "distributed-weighted-random-sampler.md",
+    pytest.param("guides/check-in-ci.md", marks=pytest.mark.slow),
     "guides/noisy-test-sets.md",
     "guides/prune-and-weight.md",
+    "guides/score-new-rows.md",
     "guides/watching.md",
 ]
 SHOWN = re.compile(r"```python\n((?:(?!```).)*)```\n\nprints\n\n```\n(.*?)```", re.S)
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
-
-
-def run(folder, *words):
-    done = subprocess.run(
-        [sys.executable, *words], cwd=folder, capture_output=True, text=True, encoding="utf-8"
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("name", NEW)
@@ -39,7 +32,7 @@ def test_the_examples_of_a_guide_print_what_it_says(name, tmp_path):
     result = SHOWN.findall(text)
     assert len(result) == text.count("```python")
     for code, printed in result:
-        assert run(tmp_path, "-c", code) == printed
+        assert run_python("-c", code, cwd=tmp_path) == printed
 
 
 def undocumented(source: str, page: str) -> set[str]:
@@ -113,4 +106,4 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(path, tmp_path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     (tmp_path / "notebook.py").write_text(code, encoding="utf-8")
-    run(tmp_path, "notebook.py")
+    run_python("notebook.py", cwd=tmp_path)

@@ -21,8 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 _STEP = re.compile(
     r"```python\n(?P<code>(?:(?!```)[\s\S])*)```(?:\n\nprints\n\n```\n(?P<prints>(?:(?!```)[\s\S])*)```)?"
-    r"|^    \$ (?P<typed>dris .+)\n(?P<below>(?:    .*\n)*)"
-    r"|^    (?P<named>dris .+)\n\n.* prints\n\n(?P<after>(?:    .*\n)+)",
+    r"|^    \$ (?P<typed>dris .+)\n(?P<below>(?:    (?!\$).*\n|\n(?=    (?!\$)))*)"
+    r"|^    (?P<named>dris .+)\n\n.* prints\n\n(?P<after>(?:    (?!\$).*\n|\n(?=    (?!\$)))+)",
     re.M,
 )
 _TOKEN = re.compile(r"(\d+\.\d+|\d+|\.\.\.|\s+)")

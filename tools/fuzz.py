@@ -4,7 +4,7 @@
 a file is), gives them to every command and every reader, each call in a process of its own under a
 time limit, and looks at what came of it:
 
-    the exit code is 0, 1 or 2, never 70; no traceback; no signal
+    the exit code is 0 to 3, never 70; no traceback; no signal
     an error is one line that begins "dris: "
     nothing that a terminal acts on is printed, and no line that the input began
     every file that was there before has the same bytes
@@ -13,6 +13,7 @@ time limit, and looks at what came of it:
     python tools/fuzz.py --calls 500 --seed 7
     python tools/fuzz.py --from 6500 --seconds 100   # a part of a run; --world FOLDER spares time
     python tools/fuzz.py --case 12 1234     # some of them again, with what they printed
+    python tools/fuzz.py --csv 40000        # random CSV files beside Python's csv
 """
 
 import argparse
@@ -162,6 +163,7 @@ CALLS = (
     Call("runs --store runs", ("runs",)),
     Call("runs --store runs --clean --unfinished", ("runs",)),
     Call(f"clean data.csv {COLUMNS} {QUICK} --store runs --out o", ("runs",)),
+    Call(f"check data.csv {COLUMNS} {QUICK} --max-noise 5%", ("data.csv",)),
     Call("certify --n 100", ()),
     Call("rules", ()),
 )
@@ -646,10 +648,14 @@ def wrong_with(
     code: int | str, said: str, before: dict[str, bytes | str], after: dict[str, bytes | str]
 ) -> list[str]:
     """What a call did against the promises, in words."""
-    found = [] if code in (0, 1, 2) else [f"exit {code}"]
+    found = (
+        [] if code in (0, 1, 2, 3) else [f"exit {code}"]
+    )  # 3: `check` was given what it cannot read
     if "Traceback (most recent call last)" in said:
         found.append("traceback")
-    if code == 1 and not any(line.startswith("dris: ") for line in said.splitlines()[-1:]):
+    if code == 1 and not any(
+        line.startswith(("dris: ", "above: ")) for line in said.splitlines()[-1:]
+    ):
         found.append("no sentence")
     if SHOWN.search(said):
         found.append("raw control character")
@@ -905,6 +911,16 @@ def _tell(seen: Seen) -> None:
     )
 
 
+def check_csv_files(seeds: Sequence[int]) -> int:
+    """Compare random CSV files with what Python's csv makes of them; 1 if any differs."""
+    from random_csv import check_random_csv
+
+    with tempfile.TemporaryDirectory() as folder:
+        bad = [wrong for seed in seeds if (wrong := check_random_csv(seed, Path(folder)))]
+    print("\n".join([*bad, f"{len(seeds):,} random CSV files, {len(bad)} wrong"]))
+    return int(bool(bad))
+
+
 def main() -> int:
     """Run the calls that were asked for; the exit code says whether all kept the promises."""
     parser = argparse.ArgumentParser(
@@ -917,7 +933,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="begin nothing after so many")
     parser.add_argument("--case", type=int, nargs="+")
     parser.add_argument("--world", type=Path, help="keep the valid inputs there, or find them")
+    parser.add_argument("--csv", type=int, help="so many random CSV files instead")
     asked = parser.parse_args()
+    if asked.csv is not None:
+        return check_csv_files(range(asked.first, asked.first + asked.csv))
     if asked.case is not None:
         bad = []
         with prepared(kept=asked.world) as (world, home):

@@ -24,10 +24,25 @@ from sklearn.datasets import load_breast_cancer
 
 from follow import alike
 
-_SECONDS = re.compile(r"\(\d+\.\d s\)")  # as long as it takes
+_SECONDS = re.compile(r"\d+\.\d s\b")  # as long as it takes
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
-COMMANDS = ("clean", "prune", "weights", "review", "audit", "corrupt", "rank", "certify", "rules")
-DATA = ("tumours.csv", "--label", "kind", "--id", "row", "--workers", "1", "--store", "store")
+COMMANDS = (
+    "clean",
+    "check",
+    "prune",
+    "weights",
+    "review",
+    "audit",
+    "corrupt",
+    "rank",
+    "certify",
+    "rules",
+)
+COLUMNS = ("--label", "kind", "--id", "row")
+DATA = ("tumours.csv", *COLUMNS, "--workers", "1", "--store", "store")
+# The other data sets, each for another outcome of `clean`.
+OTHERS = ("as_measured", "few", "unsuited", "natural")
+HARM = {"malignant": -2.1, "benign": -4.0}  # points, where cleaning is said to harm
 MISTAKES: tuple[tuple[str, ...], ...] = (
     ("tumours.csv",),
     ("clean", "tumors.csv"),
@@ -46,18 +61,34 @@ MISTAKES: tuple[tuple[str, ...], ...] = (
 
 
 def write_data(folder: Path) -> None:
-    """569 tumours of which a tenth have the other label, a ragged file, a folder of another's."""
+    """569 tumours of which a tenth have the other label, the other data sets, and what is refused.
+
+    `as_measured` has every label as it was, `few` its first 40 rows, `unsuited` labels that are
+    drawn by lot, `natural` wrong ones where the two kinds look alike.
+    """
     x, y = load_breast_cancer(return_X_y=True)
-    wrong = np.random.default_rng(0).random(len(y)) < 0.1
-    names = np.array(["malignant", "benign"])[np.where(wrong, 1 - y, y)]
-    with (folder / "tumours.csv").open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(["row", *(f"f{k}" for k in range(x.shape[1])), "kind"])
-        rows = zip(x.tolist(), names, strict=True)
-        out.writerows([f"r{i}", *row, name] for i, (row, name) in enumerate(rows))
+    rng = np.random.default_rng(0)
+    wrong = rng.random(len(y)) < 0.1
+    _write_table(folder / "tumours.csv", x, np.where(wrong, 1 - y, y))
+    _write_table(folder / "as_measured.csv", x, y)
+    _write_table(folder / "few.csv", x[:40], y[:40])
+    _write_table(folder / "unsuited.csv", x, rng.permutation(y))
+    size = np.log(x[:, 3])  # the area: large tumours are mostly malignant
+    alike = np.argsort(np.abs(size - np.median(size)))[:120]
+    mistaken = np.isin(np.arange(len(y)), rng.permutation(alike)[:60])
+    _write_table(folder / "natural.csv", x, np.where(mistaken, 1 - y, y))
     (folder / "ragged.csv").write_text("a,kind\n1,x\n2\n", encoding="utf-8")
     (folder / "foreign").mkdir()
     (folder / "foreign" / "cleaned.csv").write_text("mine\n", encoding="utf-8")
+
+
+def _write_table(path: Path, x: np.ndarray, y: np.ndarray) -> None:
+    """The tumours as a table: a row's name, 30 numbers, its kind."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["row", *(f"f{k}" for k in range(x.shape[1])), "kind"])
+        rows = zip(x.tolist(), np.array(["malignant", "benign"])[y], strict=True)
+        out.writerows([f"r{i}", *row, name] for i, (row, name) in enumerate(rows))
 
 
 def run_command(*words: str) -> str:
@@ -88,6 +119,16 @@ def show_python() -> str:
     return f">>> decision\n{decision!r}\n>>> print(decision)\n{decision}\n>>> suspect\n{first}\n"
 
 
+def show_harm() -> str:
+    """What `clean` prints where the harm check finds that models lose by it."""
+    from dris.pipeline import route
+    from dris.pipeline.harm import Change, Harm
+
+    harm = Harm(Change(-3.1, 0.8), {}, HARM, 569, 0.5, other_classes={}, over_random=None)
+    with mock.patch.object(route, "measure_harm", return_value=harm):
+        return run_command("clean", *DATA, "--out", "harmful")
+
+
 def show_page() -> str:
     """The visible words of the page, a line each."""
     page = Path("out/report.html").read_text(encoding="utf-8")
@@ -100,12 +141,24 @@ DOORS: dict[str, Callable[[], str]] = {
     "clean": lambda: run_command("clean", *DATA, "--out", "out"),
     "clean_verbose": lambda: run_command("clean", *DATA, "--out", "again", "--verbose"),
     "clean_json": lambda: run_command("clean", *DATA, "--out", "json", "--json"),
+    "clean_quiet": lambda: run_command("clean", *DATA, "--out", "quiet", "--quiet"),
+    **{
+        name: lambda name=name: run_command(
+            *("clean", f"{name}.csv", *COLUMNS, "--workers", "1", "--out", f"{name}-out")
+        )
+        for name in OTHERS
+    },
+    "harmful": show_harm,
     "fix": lambda: run_command("clean", *DATA, "--out", "fixed", "--fix"),
+    "check": lambda: run_command("check", *DATA, "--max-noise", "5%"),
     "prune": lambda: run_command("prune", *DATA, "--out", "pruned", "--keep", "0.25"),
     "weights": lambda: run_command("weights", *DATA, "--out", "weighted"),
     "audit": lambda: run_command(
         *("audit", "draw", "tumours.csv", "--label", "kind", "--id", "row"),
         *("--n", "20", "--out", "audit.csv"),
+    ),
+    "corrupt": lambda: run_command(
+        "corrupt", "tumours.csv", *COLUMNS, "--rate", "0.1", "--out", "noisy.csv"
     ),
     "certify": lambda: run_command("certify"),
     "rules": lambda: run_command("rules"),
@@ -124,7 +177,7 @@ def show_doors() -> Iterator[tuple[str, str]]:
         write_data(Path(folder))
         with mock.patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1"}):
             for name, show in DOORS.items():
-                yield name, _SECONDS.sub("(... s)", show().replace(folder, "FOLDER"))
+                yield name, _SECONDS.sub("... s", show().replace(folder, "FOLDER"))
 
 
 def main() -> int:

@@ -28,7 +28,8 @@ class Published:
     its `parts` lie in `folder` beside it. A part's checksum is the MD5 or SHA-1 of its bytes, so
     a `.gz` packed anew still passes; `None` means that none is published. `md5` is that of the
     packed file, `None` when the parts alone decide. `sha256` are ours, of parts that had the
-    published sums, and checked beside these.
+    published sums, and checked beside these. Without an address nothing is downloaded, and
+    `by_hand` says how one comes by the file.
     """
 
     address: str
@@ -37,6 +38,7 @@ class Published:
     parts: Mapping[str, str | None]
     md5: str | None = None
     sha256: Mapping[str, str] = field(default_factory=dict)
+    by_hand: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Known data sets by name: digits, MNIST, Fashion-MNIST, CIFAR, Food-101, the synthetic mixture."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +23,8 @@ class KnownData:
     """A data set in memory: images (N, C, H, W) uint8, a table (N, D) float32, or image paths.
 
     Labels are int64 positions in `classes`. `note` says what is missing when the set is there
-    in part; paths become arrays through `decode_images`.
+    in part; paths become arrays through `decode_images`. `given` are label sets by people, by name,
+    where `train_y` is the truth.
     """
 
     name: str
@@ -34,6 +36,7 @@ class KnownData:
     licence: str
     citation: str
     note: str
+    given: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def kind(self) -> Literal["images", "table", "paths"]:
@@ -87,7 +90,7 @@ def load_set(
     local = []
     for published in known.published:
         here = find(published, folders)
-        if here is None and not download:
+        if here is None and not (download and published.address):
             raise absent(published, folders)
         local.append(here or fetch(published, folders, progress))
     splits = known.read(tuple(local))
@@ -101,6 +104,7 @@ def load_set(
         licence=known.licence,
         citation=known.citation,
         note=splits.note,
+        given=splits.given,
     )
 
 

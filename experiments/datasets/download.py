@@ -39,9 +39,11 @@ def absent(published: Published, folders: tuple[Path, ...], also: str = "") -> I
     name = Path(published.file).name
     target = (folders[0] / published.file).parent
     gaps = "".join(_gap(published, folder / published.folder) for folder in folders)
+    how = f"download {published.address} by hand into {target}"
+    if not published.address:
+        how = f"copy it into {target} ({published.by_hand})"
     return InputError(
-        f"{name} is not in {', '.join(map(str, folders))}{gaps}{also}; "
-        f"download {published.address} by hand into {target}, "
+        f"{name} is not in {', '.join(map(str, folders))}{gaps}{also}; {how}, "
         "or point DRIS_DATA or --data-dir at a folder that holds it"
     )
 

@@ -1,6 +1,7 @@
 """The official file formats as arrays: idx (MNIST) and CIFAR's binary batches; never a pickle."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,10 @@ Examples = NDArray[np.uint8] | NDArray[np.float32] | NDArray[np.str_]
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """What a data set's files hold: both splits, the names of the classes, what is missing."""
+    """What a data set's files hold: both splits, the names of the classes, what is missing.
+
+    `given` are labels that people gave the training examples, where `train_y` are the true ones.
+    """
 
     train_x: Examples
     train_y: NDArray[np.int64]
@@ -21,6 +25,7 @@ class Splits:
     test_y: NDArray[np.int64]
     classes: tuple[str, ...]
     note: str = ""
+    given: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
 
 def idx(blob: bytes, name: str) -> NDArray[np.uint8]:

@@ -1,11 +1,13 @@
 """Every known data set: where its authors publish it, its checksums, licence and citation."""
 
+import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from dris import InputError
 from experiments.datasets import class_names
 from experiments.datasets.archives import LocalFile, Published, read_parts, unpack_tree
 from experiments.datasets.food101 import read_food101
@@ -61,6 +63,21 @@ def read_cifar(
     parts = read_parts(archive)
     ordered = {name: parts[name] for name in archive.published.parts}
     return cifar_splits(ordered, classes, labels=labels, column=column)
+
+
+def read_cifar10n(local: tuple[LocalFile, ...]) -> Splits:
+    """CIFAR-10 under the labels that people gave it, each array checked, in CIFAR-10's order."""
+    archive, people = local
+    splits = read_cifar((archive,), classes=class_names.CIFAR10, labels=1, column=0)
+    path = people.path if people.packed else people.path / people.published.file
+    with np.load(path, allow_pickle=False) as arrays:
+        labels = {name: arrays[name] for name in _CIFAR10N if name in arrays}
+    for name, want in _CIFAR10N.items():
+        made = np.ascontiguousarray(labels.get(name, ()), dtype=np.int8).tobytes()
+        if hashlib.sha256(made).hexdigest() != want:
+            raise InputError(f"{path}: {name} is missing or is not as published; replace the file")
+    given = {title: labels[name].astype(np.int64) for title, name in HUMAN_LABELS.items()}
+    return replace(splits, given=given)
 
 
 def read_tree(local: tuple[LocalFile, ...]) -> Splits:
@@ -138,6 +155,28 @@ _CIFAR100 = Published(
     sha256=_CIFAR100_SHA256,
 )
 
+HUMAN_LABELS = {
+    "aggregate": "aggre_label",
+    "random1": "random_label1",
+    "worse": "worse_label",
+}
+"""CIFAR-10N's label sets by the names of noises: a majority, one person, the worst of three."""
+_CIFAR10N_FILE = Published(
+    address="",
+    file="cifar-10n.npz",
+    folder="cifar-10n",
+    parts={"cifar-10n.npz": None},
+    by_hand="its authors publish a pickle, which dris does not load; save its arrays clean_label, "
+    "aggre_label, random_label1 and worse_label by numpy.savez_compressed",
+)
+# SHA-256 of the labels as int8, however the file is packed.
+_CIFAR10N = {
+    "clean_label": "2b7cd2f24487317614016b72ffd53071c3062f592f0eb300c18a770d41ae1253",
+    "aggre_label": "2bd5e02e39c9c79772cf4c794f7b74630ac1aaeeac4b807a63c11e9a375f8404",
+    "random_label1": "8d01b5a5af048e84bf6e964c86e1133e95d5b22c07763e23705b714ad0f32d8b",
+    "worse_label": "11a306ed336e3bc81aaac36322ddf12de379d0df1883aa43e10ba562a98f6b2a",
+}
+
 _SETS = (
     KnownSet(
         name="digits",
@@ -198,6 +237,17 @@ _SETS = (
         licence=_CIFAR_LICENCE,
         citation=_CIFAR_CITATION,
         homepage=_CIFAR_HOME,
+    ),
+    KnownSet(
+        name="cifar10n",
+        published=(_CIFAR10, _CIFAR10N_FILE),
+        read=read_cifar10n,
+        licence="CC BY-NC 4.0",
+        citation=(
+            "J. Wei, Z. Zhu, H. Cheng, T. Liu, G. Niu and Y. Liu, Learning with Noisy Labels "
+            "Revisited: A Study Using Real-World Human Annotations, ICLR 2022"
+        ),
+        homepage="https://github.com/UCSC-REAL/cifar-10-100n",
     ),
     KnownSet(
         name="cifar100",

@@ -12,18 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, certify, keep_top
-from experiments.assumptions import boundary_disagreement, corrupted_disagreement
+from experiments.assumptions import boundary_disagreement, contamination, corrupted_disagreement
 from experiments.dris_internals import (
     TRAJECTORIES,
     NothingPassesError,
     auroc,
-    contamination,
 )
 from experiments.kinds.shared import Ensembles, Finding, prepare_group, record_time
 from experiments.spec import Cell
 from experiments.workspace import Workspace
 
-PLAIN = ("random", "el2n", "forgetting", "consensus", "aum", "rank_variance")
+PLAIN = (
+    "random",
+    "el2n",
+    "forgetting",
+    "forgetting_unlearned",
+    "consensus",
+    "aum",
+    "rank_variance",
+)
 EDGES = np.linspace(0, 0.1, 41)
 """Of the histograms of rank variance; the last bin also holds everything above."""
 

@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from dris import Dynamics, train_proxies, train_target
+from dris import Dynamics, train_proxies
 from experiments.datasets.catalogue import load
-from experiments.dris_internals import NoisyLabels, NothingPassesError, TargetRun, rng_for, seed_for
+from experiments.dris_internals import NoisyLabels, NothingPassesError, rng_for, seed_for
 from experiments.dris_torch import DatasetSource, TensorSource, build_model
 from experiments.kinds.pictures import AT_ONCE, features_by, pictures_of
 from experiments.kinds.shared import (
@@ -33,6 +33,8 @@ from experiments.kinds.shared import (
 from experiments.kinds.static_cell import imputation_mark, majority_result
 from experiments.networks.backbones import PARTS, build_fine_tuned
 from experiments.spec import CLEAN, Cell, Source, Target
+from experiments.targets.static import train_target
+from experiments.targets.target_run import TargetRun
 from experiments.workspace import Loaded, Workspace
 
 Pictures = Loaded

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import Dynamics
-from experiments.dris_internals import best_epoch, choose, contamination, rng_for, seed_for
+from experiments.assumptions import contamination
+from experiments.dris_internals import best_epoch, choose, rng_for, seed_for
 from experiments.kinds.ensemble_cell import until
 from experiments.kinds.shared import Finding, corrupt_cell, proxies_of, record_time
 from experiments.kinds.static_cell import imputation_mark, train_on_subset

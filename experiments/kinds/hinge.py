@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import InputError
-from experiments.dris_internals import Importance, draw, rng_for, step_batches
+from experiments.dris_internals import Importance, draw, rng_for
+from experiments.targets.schedules import step_batches
 
 Floats = NDArray[np.float64]
 # (epoch, weights so far) → positions (run, step) and how much each draw counts (run, step).

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.dris_internals import NoisyLabels, Subset, TargetRun
+from experiments.dris_internals import NoisyLabels, Subset
 from experiments.kinds import static_cell
 from experiments.kinds.shared import Finding
 from experiments.spec import Cell
+from experiments.targets.target_run import TargetRun
 from experiments.workspace import Loaded, Workspace
 
 Labels = NDArray[np.int64]

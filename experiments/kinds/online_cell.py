@@ -12,14 +12,14 @@ from functools import cache, partial
 
 import numpy as np
 
-from dris import Dynamics, importance, train_online, train_proxies
+from dris import Dynamics, importance, train_proxies
 from experiments.datasets.catalogue import load
 from experiments.dris_internals import (
-    PAPER_RHO_REFERENCE,
     SMOOTHING,
     Importance,
     NoisyLabels,
-    TargetRun,
+    ProductEnsemble,
+    proportional,
     rank_variance_of,
     rng_for,
 )
@@ -27,13 +27,17 @@ from experiments.kinds.shared import (
     Finding,
     corrupt_cell,
     prepare_group,
+    product_of,
     record_time,
     target_of,
     train_timed,
 )
+from experiments.recipes import RHO_REFERENCE
 from experiments.rules import SAMPLERS, Sampler
 from experiments.scales import SCALES
 from experiments.spec import Cell
+from experiments.targets.online import train_online
+from experiments.targets.target_run import TargetRun
 from experiments.workspace import Loaded, Workspace
 
 
@@ -45,13 +49,19 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
         if of_pruning(first)
         else _redrawn(first, workspace, shared)
     )
+    product = cache(partial(product_of, first, data, noisy, workspace))
     drawn = rng_for(0, first.source.name, "test").permutation(len(data.test_y))
     tests = drawn[: first.source.tests]
     for cell in cells:
         target, seconds = target_of(cell), dict(shared)
+        sampler = SAMPLERS[cell.rule]
         with record_time(seconds, "scoring"):
             proxies = dynamics()
-        plan, exponent = plan_of(SAMPLERS[cell.rule], proxies)
+            plan, exponent = (
+                (gated_plan(product(), sampler), None)
+                if sampler.plan == "gated"
+                else plan_of(sampler, proxies)
+            )
         train = partial(
             train_online,
             target.model,
@@ -62,7 +72,7 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
             weight_exponent=exponent,
             # As in the paper, the reference is the attacker's network.
             reference=cell.ensemble.attacker,
-            reference_recipe=replace(PAPER_RHO_REFERENCE, augment=target.recipe.augment),
+            reference_recipe=replace(RHO_REFERENCE, augment=target.recipe.augment),
             recipe=target.recipe,
             seed=cell.seed,
             classes=data.classes,
@@ -144,6 +154,14 @@ def plan_of(sampler: Sampler, proxies: Dynamics) -> tuple[str | Importance, floa
         weight_exponent=sampler.weight_exponent,
     )
     return plan, None
+
+
+def gated_plan(product: ProductEnsemble, sampler: Sampler) -> Importance:
+    """Draw with q ∝ (1 − P(wrong)) · (σ̂² + ξ·mean(σ̂²)), both of the proxies of `dris`."""
+    variance = rank_variance_of(product.view)
+    score = variance + sampler.smoothing * variance.mean()
+    score *= 1 - product.assessment.given.wrong
+    return proportional(score, weight_exponent=sampler.weight_exponent)
 
 
 def summarize_run(run: TargetRun) -> dict[str, object]:

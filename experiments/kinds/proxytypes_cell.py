@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, keep_top, rank_variance
-from experiments.dris_internals import auroc, contamination, empirical_gap
+from experiments.assumptions import contamination, empirical_gap
+from experiments.dris_internals import auroc
 from experiments.kinds.shared import Finding, corrupt_cell, proxies_of, record_time
 from experiments.spec import Cell
 from experiments.workspace import Workspace, load_examples

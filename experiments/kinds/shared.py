@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from experiments.dris_internals import (
     NoisyLabels,
     ProductEnsemble,
     Subset,
-    TargetRun,
     attacker_norms,
     choose,
     decide_by,
@@ -31,7 +30,8 @@ from experiments.dris_internals import (
     without_canaries,
 )
 from experiments.rules import ensemble_of, rule_of
-from experiments.spec import CLEAN, Cell, Noise, Target
+from experiments.spec import ALL_WEIGHTS, CLEAN, Cell, Noise, Target
+from experiments.targets.target_run import TargetRun
 from experiments.workspace import Loaded, Workspace, load_examples
 
 Labels = NDArray[np.int64]
@@ -160,17 +160,22 @@ def corrupt_cell(
 
     def norms() -> NDArray[np.float64]:
         model, x = (model_of(cell.ensemble.attacker), data.x) if seen is None else seen()
-        return attacker_norms(
-            x,
-            data.y,
-            model=model,
-            recipe=cell.ensemble.attack,
-            seed=cell.seed,
-            device=workspace.device,
-            store=workspace.store,
-        )
+        how: dict[str, Any] = {
+            "model": model,
+            "recipe": cell.ensemble.attack,
+            "seed": cell.seed,
+            "device": workspace.device,
+            "store": workspace.store,
+        }
+        if cell.noise.kind == ALL_WEIGHTS:
+            from experiments.targets.gradients import attack_all_weights  # needs torch
 
-    aims = norms if cell.noise.kind == "targeted" else None
+            return attack_all_weights(x, data.y, **how)
+        return attacker_norms(x, data.y, **how)
+
+    if cell.noise.kind in data.given:
+        return NoisyLabels(data.given[cell.noise.kind], data.y, {"kind": cell.noise.kind})
+    aims = norms if cell.noise.kind in ("targeted", ALL_WEIGHTS) else None
     return corrupt_labels(data.y, cell.noise, seed=cell.seed, classes=data.classes, norms=aims)
 
 
@@ -276,14 +281,21 @@ def prepare_group(
     def train(labels: Labels, count: int, folds: int | None) -> Dynamics:
         return proxies_of(first, data, labels, workspace, count, folds)
 
-    def product() -> ProductEnsemble:
-        # As the cell's own proxies read it: tables, or pictures without another's pretraining.
-        pictures = first.ensemble.models == ("small_cnn",)
-        x = data.x if pictures else data.x.reshape(len(data.y), -1)
-        own = LabelledData.of(x, noisy.given, classes=tuple(range(data.classes)))
-        how = Settings(seed=first.seed, encoder=NO_ENCODER if pictures else None)
-        return train_ensemble(
-            own, how, workers=1, device=workspace.device, store=workspace.store, only_assessed=True
-        )
-
+    product = partial(product_of, first, data, noisy, workspace)
     return data, noisy, ensembles_of(first, noisy.given, data.classes, train, product)
+
+
+def product_of(
+    cell: Cell, data: Loaded, noisy: NoisyLabels, workspace: Workspace
+) -> ProductEnsemble:
+    """The proxies of `dris.prune`, which read what the cell's own do.
+
+    Tables, or pictures without another's pretraining.
+    """
+    pictures = cell.ensemble.models == ("small_cnn",)
+    x = data.x if pictures else data.x.reshape(len(data.y), -1)
+    own = LabelledData.of(x, noisy.given, classes=tuple(range(data.classes)))
+    how = Settings(seed=cell.seed, encoder=NO_ENCODER if pictures else None)
+    return train_ensemble(
+        own, how, workers=1, device=workspace.device, store=workspace.store, only_assessed=True
+    )

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris import train_target
-from experiments.dris_internals import NoisyLabels, NothingPassesError, Subset, TargetRun
+from experiments.dris_internals import NoisyLabels, NothingPassesError, Subset
 from experiments.kinds.shared import (
     Finding,
     epoch_folder,
@@ -20,6 +19,8 @@ from experiments.kinds.shared import (
     train_timed,
 )
 from experiments.spec import Cell
+from experiments.targets.static import train_target
+from experiments.targets.target_run import TargetRun
 from experiments.workspace import Loaded, Workspace
 
 More = Callable[[TargetRun, Loaded, NoisyLabels, Subset], dict[str, Any]]

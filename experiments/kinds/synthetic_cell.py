@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import importance, keep_top, rank_variance
+from experiments.assumptions import contamination
 from experiments.datasets.mixture import hyperplane_mixture
-from experiments.dris_internals import Importance, NoisyLabels, Recipe, contamination, seed_for
+from experiments.dris_internals import Importance, NoisyLabels, Recipe, seed_for
 from experiments.kinds.hinge import (
     Floats,
     HingeRecipe,

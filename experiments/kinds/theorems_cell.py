@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, keep_top
-from experiments.assumptions import boundary_set, estimate_assumptions
+from experiments.assumptions import boundary_set, contamination, estimate_assumptions
 from experiments.dris_internals import (
     auroc,
-    contamination,
     part_of,
     rng_for,
     trainer_of,

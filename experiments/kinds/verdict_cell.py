@@ -22,7 +22,7 @@ def findings(cells: Sequence[Cell], workspace: Workspace) -> Iterator[Finding]:
         dynamics, kinds = ensembles.planted(), (ensembles.canaries,)
         assessment = assess(dynamics)
         judgement = judge(dynamics, kinds, keep=cell.keep, seed=cell.seed, assessment=assessment)
-        corruption = data_limits(-assessment.shown.suspicion, kinds)
+        corruption = data_limits(-assessment.shown.wrong, kinds)
         chosen = judgement.subset
         limits = () if chosen is None else subset_limits(chosen, kinds, corruption)
         kept = None if chosen is None else without_canaries(chosen, ensembles.canaries).indices

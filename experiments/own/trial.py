@@ -203,10 +203,11 @@ class Winner:
 
     def __str__(self) -> str:
         sure = "decided" if self.lead.outcome == "above" else "too close to call"
+        p = "no spread" if self.lead.p is None else f"p = {self.lead.p:.2g}"
         return (
             f"{attack_name(self.attack)}: {title_of(self.rule)}, "
             f"{100 * self.lead.difference:.1f} points before {title_of(self.next)} "
-            f"({sure}, p = {self.lead.p:.2g})"
+            f"({sure}, {p})"
         )
 
 

@@ -18,6 +18,7 @@ from experiments.paper.pruning import KEEP, static
 from experiments.records import Records
 from experiments.results.claims import Claim, above, falling, together, within
 from experiments.results.curves import Panel, curve_panels
+from experiments.results.leads import Race, races_of
 from experiments.results.paper_values import BREAKDOWN, FITS_CORRUPTED
 from experiments.results.reading import (
     Like,
@@ -150,6 +151,18 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
         {"proxies": {rate: 100 * value for rate, value in FITS_CORRUPTED.items()}},
     )
     return [curve_panels([*panels, proxies], folder / "breakdown.png")]
+
+
+def races(records: Records) -> Sequence[Race]:
+    """The paper's rules at the rates that table 1 does not have."""
+    columns = {
+        f"{attack(rate)}": (
+            {"noise": attack(rate)},
+            {rule: known[rate][0] for rule, known in BREAKDOWN.items() if rate in known},
+        )
+        for rate in HIGH
+    }
+    return races_of(records, titles_of(RULES[:-1]), columns)
 
 
 def claims(records: Records) -> Sequence[Claim]:

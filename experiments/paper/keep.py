@@ -17,6 +17,7 @@ from experiments.paper.pruning import ATTACK, KEEP, data_of, static
 from experiments.records import Records
 from experiments.results.claims import Claim, above
 from experiments.results.curves import Panel, curve_panels
+from experiments.results.leads import Race, races_of
 from experiments.results.paper_values import KEEP_SWEEP
 from experiments.results.reading import Like, cross_table
 from experiments.results.table import Printed, Table
@@ -94,6 +95,20 @@ def figures(records: Records, folder: Path) -> Sequence[Path]:
         for data in data_of(records)
     ]
     return [curve_panels(panels, folder / "keep.png")]
+
+
+def races(records: Records) -> Sequence[Race]:
+    """The paper's rules at every keep fraction that table 1 does not have."""
+    columns = {
+        f"{data}, {ATTACK}, α = {keep:g}": (
+            {"data": data, "keep": keep},
+            {rule: values[at][0] for rule, values in KEEP_SWEEP.get(data, {}).items()},
+        )
+        for data in data_of(records)
+        for at, keep in enumerate(KEEPS)
+        if keep != KEEP
+    }
+    return races_of(records, titles_of(RULES[:-1]), columns)
 
 
 def claims(records: Records) -> Sequence[Claim]:

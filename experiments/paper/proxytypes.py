@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.dris_internals import Gap
+from experiments.assumptions import Gap
 from experiments.kinds.proxytypes_cell import sizes
 from experiments.records import Records, Row
 from experiments.results.claims import Claim, above, within

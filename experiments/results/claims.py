@@ -1,7 +1,7 @@
 """The paper's claims, each held against the records: reproduced, contradicted or undecided.
 
-One that no record here could speak to is not testable at this scale; one of which fewer than two
-paired seeds were run is waiting for seeds.
+That takes three paired seeds. Two can only agree with a claim or oppose it; with fewer it waits
+for seeds. One that no record here could speak to is not testable at this scale.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,13 @@ from typing import Literal
 from experiments.results.statistics import compare, mean_std
 
 Outcome = Literal[
-    "reproduced", "contradicted", "undecided", "waiting for seeds", "not testable at this scale"
+    "reproduced",
+    "contradicted",
+    "undecided",
+    "two seeds agree",
+    "two seeds oppose",
+    "waiting for seeds",
+    "not testable at this scale",
 ]
 Whose = Literal["the paper's", "another reading", "ours"]
 BySeed = Mapping[int, float]
@@ -22,7 +28,8 @@ BySeed = Mapping[int, float]
 class Claim:
     """What the paper says, or what we say, what became of it here, and the numbers.
 
-    `repeats` names the experiment that counts the same evidence already.
+    `repeats` names the experiment that counts the same evidence already; `part` is the group that
+    an index counts it in, where it splits an experiment's claims.
 
     >>> Claim("ours: a > b", "undecided", "p = 0.2").whose
     'ours'
@@ -32,6 +39,7 @@ class Claim:
     outcome: Outcome
     evidence: str
     repeats: str = ""
+    part: str = ""
 
     @property
     def whose(self) -> Whose:
@@ -61,16 +69,19 @@ def above(text: str, larger: BySeed, smaller: BySeed, *, unit: str = "points") -
         return _waiting(text, len(seeds))
     ours, theirs = [larger[s] for s in seeds], [smaller[s] for s in seeds]
     result = compare(ours, theirs)
-    outcome: Outcome = {"above": "reproduced", "below": "contradicted"}.get(
-        result.outcome, "undecided"
-    )  # type: ignore[assignment]
+    holds: tuple[bool, bool] = (result.outcome == "above", result.outcome == "below")
+    if len(seeds) == 2:
+        gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
+        holds = (min(gaps) > 0, max(gaps) < 0)
     by = (
         f"{100 * result.difference:+.2f} points"
         if unit == "points"
         else f"{result.difference:+.4g}"
     )
     shown = f"{_told(ours, unit)} against {_told(theirs, unit)}, {by}"
-    return Claim(text, outcome, f"{shown}, one-sided p = {result.p:.2g}, n = {len(seeds)}")
+    if len(seeds) > 2:
+        shown += ", no spread" if result.p is None else f", one-sided p = {result.p:.2g}"
+    return Claim(text, _outcome(len(seeds), *holds), f"{shown}, n = {len(seeds)}")
 
 
 def within(text: str, ours: BySeed, theirs: BySeed, margin: float) -> Claim:
@@ -86,29 +97,39 @@ def within(text: str, ours: BySeed, theirs: BySeed, margin: float) -> Claim:
     flat = [0.0] * len(gaps)
     low = compare([gap + margin for gap in gaps], flat).outcome
     high = compare([gap - margin for gap in gaps], flat).outcome
-    outcome: Outcome = "undecided"
-    if low == "above" and high == "below":
-        outcome = "reproduced"
-    elif low == "below" or high == "above":
-        outcome = "contradicted"
+    inside, outside = low == "above" and high == "below", low == "below" or high == "above"
+    if len(seeds) == 2:
+        inside = max(map(abs, gaps)) < margin
+        outside = min(gaps) > margin or max(gaps) < -margin
     mean, std = mean_std(gaps)
     told = f"difference {100 * mean:+.2f} ± {100 * std:.2f} points, n = {len(gaps)}"
-    return Claim(text, outcome, told)
+    return Claim(text, _outcome(len(seeds), inside, outside), told)
+
+
+def _outcome(seeds: int, holds: bool, fails: bool) -> Outcome:
+    """Two seeds agree or oppose; three and more decide."""
+    if not holds and not fails:
+        return "undecided"
+    if seeds == 2:
+        return "two seeds agree" if holds else "two seeds oppose"
+    return "reproduced" if holds else "contradicted"
 
 
 def together(text: str, parts: Sequence[Claim]) -> Claim:
     """A claim made of several: reproduced when all of them are, contradicted when any is.
 
-    >>> low, high = {0: 0.1, 1: 0.2}, {0: 0.5, 1: 0.6}
+    >>> low, high = {0: 0.1, 1: 0.2, 2: 0.1}, {0: 0.5, 1: 0.6, 2: 0.6}
     >>> together("both", [above("a", high, low), above("b", low, high)]).outcome
     'contradicted'
     """
     outcomes: list[Outcome] = [part.outcome for part in parts]
     rest: tuple[Outcome, ...] = (
         "contradicted",
+        "two seeds oppose",
         "not testable at this scale",
         "waiting for seeds",
         "undecided",
+        "two seeds agree",
     )
     outcome: Outcome = next((one for one in rest if one in outcomes), "reproduced")
     return Claim(text, outcome, "; ".join(f"{p.text}: {p.outcome}, {p.evidence}" for p in parts))
@@ -118,7 +139,7 @@ def falling(text: str, curve: Mapping[float, BySeed]) -> Claim:
     """The claim that a share falls at every step of a curve: each step's paired test at 0.05.
 
     >>> falling("down", {0.1: {0: 0.9, 1: 0.8}, 0.2: {0: 0.5, 1: 0.4}}).outcome
-    'reproduced'
+    'two seeds agree'
     """
     at = sorted(curve)
     steps = [above("", curve[a], curve[b]) for a, b in pairwise(at)]

@@ -5,33 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from experiments.dris_internals import Gap, Writer, temporary_folder
+from experiments.assumptions import Gap
+from experiments.dris_internals import Writer, temporary_folder
 from experiments.results.statistics import mean_std
 from experiments.results.table import Table
 
 # Colour-blind safe (Okabe and Ito).
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 CLEAN, CORRUPTED = PALETTE[:2]
-
-
-def rank_variance_figure(
-    variance: NDArray[np.float64],
-    corrupted: NDArray[np.bool_],
-    cut: float,
-    accuracy: Mapping[str, Sequence[float]],
-    path: Path,
-) -> Path:
-    """Histograms of clean and corrupted rank variance with the cut, and what each rule reached."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 3.8), layout="constrained", dpi=120)
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-    _histograms(left, variance, corrupted, cut)
-    _reached(right, accuracy)
-    return save_figure(figure, path)
 
 
 def gap_figure(gaps: Mapping[str, Gap], path: Path) -> Path:
@@ -142,38 +123,3 @@ def drawing_folder(folder: Path, writer: Writer) -> Iterator[Path]:
         yield scratch
         for path in sorted(scratch.iterdir()):
             writer.write(folder / path.name, [path.read_bytes()])
-
-
-def _histograms(
-    axes: Any, variance: NDArray[np.float64], corrupted: NDArray[np.bool_], cut: float
-) -> None:
-    bins = np.linspace(0, max(float(variance.max()), 1e-9), 41)
-    looks: tuple[tuple[NDArray[np.bool_], str, dict[str, Any]], ...] = (
-        (~corrupted, "clean", {"color": CLEAN, "alpha": 0.5, "histtype": "stepfilled"}),
-        (corrupted, "corrupted", {"color": CORRUPTED, "linewidth": 2, "histtype": "step"}),
-    )
-    for mask, name, look in looks:
-        weight = np.full(int(mask.sum()), 1 / max(int(mask.sum()), 1))
-        label = f"{name} ({mask.sum():,}), {100 * (variance[mask] >= cut).mean():.0f} % kept"
-        axes.hist(variance[mask], bins, weights=weight, label=label, **look)
-    axes.axvline(cut, color="black", linewidth=1, linestyle="--", label="DR-IS keeps from here up")
-    axes.set(
-        xlabel="rank variance over proxies",
-        ylabel="share of the group (log)",
-        yscale="log",
-        title="Rank variance of clean and corrupted examples",
-    )
-    axes.legend(frameon=False)
-
-
-def _reached(axes: Any, accuracy: Mapping[str, Sequence[float]]) -> None:
-    names = list(accuracy)[::-1]
-    for row, name in enumerate(names):
-        points = 100 * np.asarray(accuracy[name])
-        colour = CLEAN if name == "DR-IS" else "#777777"
-        axes.barh(row, points.mean(), color=colour, alpha=0.6)
-        axes.plot(points, np.full(len(points), row), "o", color="black", markersize=3)
-    axes.set_yticks(range(len(names)), names)
-    axes.set(
-        xlim=(0, 100), xlabel="test accuracy, %", title="Target trained on each rule's quarter"
-    )

@@ -1,6 +1,7 @@
 """An experiment's results as a page, LaTeX tables and figures, all from its records alone."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from experiments.records import Records, write_records
 from experiments.registry import Experiment, experiment_of
 from experiments.results.claims import Claim
 from experiments.results.figures import drawing_folder
+from experiments.results.leads import lead_row, lead_table
 from experiments.results.table import Table
 from experiments.results.tally import claim_lines
 from experiments.results.unfinished import describe_unfinished
@@ -44,11 +46,16 @@ def write_page(name: str, records: Records, folder: Path, *, writer: Writer = OW
         drawn = [path.name for path in experiment.figures(records, scratch)]
     tables, claims = experiment.tables(records), experiment.claims(records)
     page, latex, outcomes = page_files(name, folder)
-    told = {"title": experiment.title, "claims": [asdict(claim) for claim in claims]}
+    leads = lead_rows(experiment, records)
+    told = {
+        "title": experiment.title,
+        "leads": leads,
+        "claims": [asdict(claim) for claim in claims],
+    }
     texts = {
         latex: "\n\n".join(table.latex() for table in tables) + "\n",
         outcomes: json.dumps(told, indent=1) + "\n",
-        page: page_text(name, records, tables, claims, drawn),
+        page: page_text(name, records, tables, claims, drawn, leads),
     }
     write_records(records, folder / f"records/{name}.json", writer=writer)
     for path, text in texts.items():
@@ -62,10 +69,10 @@ def page_text(
     tables: Sequence[Table],
     claims: Sequence[Claim],
     images: Sequence[str],
+    leads: Sequence[Sequence[str]] = (),
 ) -> str:
     """The page as Markdown, every letter of it."""
     experiment = experiment_of(name)
-    versions = ", ".join(f"{n} {v}" for n, v in records.versions.items())
     lines = [
         f"# {experiment.title}",
         "",
@@ -74,7 +81,7 @@ def page_text(
         f"{_first_sentence(experiment.module.__doc__)} Scale {records.scale}: "
         f"{_cut(experiment, records.scale)}. {experiment.optional('NUMBERS', _NUMBERS)} Written by "
         "the command above from "
-        f"[its records](records/{name}.json), made with {versions or 'unrecorded versions'}; "
+        f"[its records](records/{name}.json), made with {_made(records)}; "
         f"[the tables as LaTeX](tables/{name}.tex).",
     ]
     for paragraph in experiment.optional("words", lambda records: ())(records):
@@ -90,11 +97,30 @@ def page_text(
         lines += ["", describe_unfinished(cells, keys) if known else bare]
     if any(row.get("gate_set_by") == "all canaries" for row in records.rows):
         lines += ["", _OLDER]
+    if leads:
+        lines += ["", "## Who leads", "", *lead_table(leads)]
     for table in tables:
         lines += ["", f"## {table.title}", "", table.markdown()]
     for image in images:
         lines += ["", f"![{Path(image).stem}](images/{image})"]
     return "\n".join([*lines, "", "## Claims", "", *claim_lines(claims), ""])
+
+
+def lead_rows(experiment: Experiment, records: Records) -> list[list[str]]:
+    """Who leads each column, of experiments whose module offers `races`; at smoke nobody does."""
+    races = experiment.optional("races", lambda records: ())(records)
+    return [] if records.scale == "smoke" else [lead_row(race) for race in races]
+
+
+def _made(records: Records) -> str:
+    """Versions and machines of the rows, with how many of them where they differ."""
+    told = Counter(
+        ", ".join(f"{n} {v}" for n, v in row.get("made", {}).items()) or "unrecorded versions"
+        for row in records.rows
+    )
+    if len(told) == 1:
+        return next(iter(told))
+    return "; ".join(f"{words} ({n} rows)" for words, n in told.items()) or "nothing yet"
 
 
 def _cut(experiment: Experiment, scale: str) -> str:

@@ -61,7 +61,7 @@ def course_panels(
     noises = [noise for noise in noises if records.where(noise=noise)]
     figure = Figure(figsize=(10, 3.2 * len(noises)), layout="constrained", dpi=90)
     panels = figure.subplots(len(noises), 2, squeeze=False, sharex=True)
-    colours = dict(zip(plans, ("#000000", *PALETTE), strict=False))
+    colours = dict(zip(plans, ("#000000", *PALETTE, "#8c6d31"), strict=False))
     drawn, weighted = set[str](), set[bool]()
     for (left, right), noise in zip(panels, noises, strict=True):
         for row in dict.fromkeys(r["rule"] for r in records.where(noise=noise)):

@@ -70,14 +70,17 @@ def ensemble_values(records: Records, pick: Callable[[Result], Any], **like: Any
 
 
 def pick_at(*path: str) -> Callable[[Result], Any]:
-    """What lies at a path of nested names; numbers in a list are averaged.
+    """What lies at a path of nested names, or None; numbers in a list are averaged.
 
     >>> pick_at("auroc", "aum")({"auroc": {"aum": 0.9}}), pick_at("fits")({"fits": [0.5, 0.7]})
     (0.9, 0.6)
     """
 
     def pick(result: Result) -> Any:
-        value = reduce(getitem, path, result)
+        try:
+            value = reduce(getitem, path, result)
+        except KeyError:  # what earlier records do not have
+            return None
         return mean_std(value)[0] if isinstance(value, list) else value
 
     return pick

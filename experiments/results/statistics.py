@@ -6,42 +6,60 @@ from typing import Literal
 
 import numpy as np
 
-_UNSEEN_SPREAD = 0.001  # of differences that are all the same
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Mean paired difference, the one-sided p in its own direction, and what follows."""
+    """Mean paired difference, the one-sided p in its own direction, and what follows.
+
+    `p` is None where differences have no spread to test against.
+    """
 
     difference: float
-    p: float
+    p: float | None
     outcome: Literal["above", "below", "undecided"]
 
 
 def compare(ours: Sequence[float], theirs: Sequence[float], *, level: float = 0.05) -> Compared:
     """Paired one-sided t test of `ours` against `theirs`, in the direction of the difference.
 
-    Identical differences have no spread, and of two seeds that may be luck: a tenth of a point
-    stands in for it, so that they decide where they are large beside that.
+    Identical differences have no spread and no p: their signs alone speak, which takes five seeds.
 
     >>> compare([0.9, 0.8, 0.9], [0.5, 0.5, 0.6]).outcome
     'above'
-    >>> [compare([gap, gap], [0.0, 0.0]).outcome for gap in (0.5, 0.0014, 0.0)]
-    ['above', 'undecided', 'undecided']
+    >>> [compare([0.5] * n, [0.0] * n).outcome for n in (2, 4, 5)]
+    ['undecided', 'undecided', 'above']
     """
     from scipy.special import stdtr  # its t test asks for torch where that is blocked
 
     gap = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     n = len(gap)
     mean = float(gap.mean()) if n else 0.0
-    spread = float(gap.std(ddof=1)) if n > 1 else float("inf")
-    if spread < _ROUNDING:
-        spread = _UNSEEN_SPREAD
-    p = float(stdtr(n - 1, -abs(mean) / (spread / np.sqrt(n)))) if n > 1 else 1.0
-    if p >= level:
+    spread = float(gap.std(ddof=1)) if n > 1 else 0.0
+    tested = spread > _ROUNDING
+    p = float(stdtr(n - 1, -abs(mean) / (spread / np.sqrt(n)))) if tested else None
+    chance = 0.5**n if p is None else p
+    if chance >= level or abs(mean) <= _ROUNDING:
         return Compared(mean, p, "undecided")
     return Compared(mean, p, "above" if mean > 0 else "below")
+
+
+def printed_decides(
+    one: tuple[float, float | None], other: tuple[float, float | None], *, n: int = 3
+) -> bool:
+    """Whether two printed means and deviations over n seeds are apart: Welch's test at 0.05.
+
+    >>> printed_decides((87.78, 0.26), (87.39, 0.58)), printed_decides((81.9, 0.8), (74.7, 0.5))
+    (False, True)
+    """
+    from scipy.special import stdtr
+
+    a, b = ((std or 0.0) ** 2 / n for _, std in (one, other))
+    if a + b == 0:
+        return one[0] != other[0]
+    freedom = (a + b) ** 2 / (a**2 + b**2) * (n - 1)
+    return bool(stdtr(freedom, -abs(one[0] - other[0]) / np.sqrt(a + b)) < 0.05)
 
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:

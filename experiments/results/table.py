@@ -15,8 +15,8 @@ class Table:
     """Numbers by (row, column); a cell that was not run stays empty.
 
     Attributes:
-        best: Whether the largest mean of a column is best, the smallest, or neither; the best is
-            bold and the second underlined.
+        best: Whether the largest mean of a column is best, the smallest, or neither; of the rows
+            with the column's most seeds the best is bold and the second underlined.
         percent: Numbers are shares, shown in per cent.
         spread: Whether ± std (n) is shown; without it a cell is a single number, such as a p.
         interval: Whether `percentiles` stand in place of ± std, unless they look alike.
@@ -93,7 +93,9 @@ class Table:
         return f"{plus}{std:.{self.digits}f}" if len(values) > 1 else ""
 
     def _place(self, row: str, column: str) -> str:
-        means = {r: mean_std(v)[0] for r in self.rows if (v := self.values.get((r, column)))}
+        found = {r: v for r in self.rows if (v := self.values.get((r, column)))}
+        most = max(map(len, found.values()), default=0)
+        means = {r: mean_std(v)[0] for r, v in found.items() if len(v) == most}
         if self.best is None or row not in means:
             return ""
         order = sorted(set(means.values()), reverse=self.best == "largest")

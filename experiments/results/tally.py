@@ -8,6 +8,7 @@ from experiments.dris_internals import OWN, Writer, from_json, reading
 from experiments.registry import EXPERIMENTS
 from experiments.results.causes import reason_of
 from experiments.results.claims import Claim, Outcome, Whose
+from experiments.results.leads import lead_table
 from experiments.scales import SCALES
 
 INDEX = "README.md"
@@ -15,9 +16,12 @@ SIGNS: dict[Outcome, str] = {
     "reproduced": "✔ reproduced",
     "contradicted": "✘ contradicted",
     "undecided": "· undecided",
+    "two seeds agree": "+ two seeds agree",
+    "two seeds oppose": "− two seeds oppose",
     "waiting for seeds": "… waiting for seeds",
     "not testable at this scale": "– not testable at this scale",
 }
+AGAINST: tuple[Outcome, ...] = ("contradicted", "two seeds oppose")
 _HEADS: dict[Whose, str] = {
     "the paper's": "The paper's own claims",
     "another reading": "Other readings of the paper's words",
@@ -68,6 +72,7 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
     """A page that lists every experiment with a page in the folder, and how its claims ended."""
     result: dict[str, list[Claim]] = {}
     titles = {}
+    leads: list[list[str]] = []
     for name in EXPERIMENTS:
         path = folder / f"claims/{name}.json"
         if path.is_file():
@@ -75,29 +80,37 @@ def write_index(folder: Path, scale: str, *, writer: Writer = OWN) -> Path:
                 page = from_json(path.read_bytes())
                 result[name] = [Claim(**claim) for claim in page["claims"]]
                 titles[name] = f"[{page['title']}]({name}.md)"
+                leads += page.get("leads", ())
     lines = [
         "# The paper's experiments",
         "",
         f"Scale {scale}: {SCALES[scale].cut}. Each page is one command; a claim is reproduced or "
-        "contradicted when a paired one-sided t test over seeds says so at 0.05. The paper's "
-        "claims are counted apart from other readings of its words and from our own; evidence that "
-        "two pages show is counted once. Tables 1 and 2 give a claim for every two rules of every "
-        "column, whichever way it goes, so they weigh most.",
+        "contradicted when a paired one-sided t test over three seeds or more says so at 0.05; two "
+        "seeds only agree or oppose. The paper's claims are counted apart from other readings of "
+        "its words and from our own; evidence that two pages show is counted once. Tables 1 and 2 "
+        "give a claim for every two rules of every column, whichever way it goes, so they weigh "
+        "most.",
     ]
+    if leads:
+        lines += ["", "## Who leads", "", *lead_table(leads)]
     for whose, title in _HEADS.items():
         counts = {name: count_outcomes(claims, whose) for name, claims in result.items()}
         shown = {name: one for name, one in counts.items() if one}
         if shown:
             lines += ["", f"## {title}", "", *_table(shown, titles)]
+    lines += _parts(result, titles)
     return writer.write(
         folder / INDEX,
         [("\n".join([*lines, *_contradicted(result, titles, scale)]) + "\n").encode()],
     )
 
 
-def _table(counts: Mapping[str, Counter[Outcome]], titles: Mapping[str, str]) -> list[str]:
-    total: Counter[Outcome] = sum(counts.values(), Counter())
-    rows = {**{titles[name]: one for name, one in counts.items()}, "in all": total}
+def _table(
+    counts: Mapping[str, Counter[Outcome]], titles: Mapping[str, str], *, total: bool = True
+) -> list[str]:
+    rows = {titles[name]: one for name, one in counts.items()}
+    if total:
+        rows["in all"] = sum(counts.values(), Counter())
     return [
         f"| experiment | {' | '.join(SIGNS)} |",
         "|---|" + "---:|" * len(SIGNS),
@@ -105,21 +118,40 @@ def _table(counts: Mapping[str, Counter[Outcome]], titles: Mapping[str, str]) ->
     ]
 
 
+def _parts(result: Mapping[str, Sequence[Claim]], titles: Mapping[str, str]) -> list[str]:
+    """Table 1's orderings counted apart, those that its targets show with augmentation beside."""
+    counts: dict[str, Counter[Outcome]] = {}
+    for name, claims in result.items():
+        for claim in claims:
+            if claim.part:
+                row = f"{titles[name]}: {claim.part}"
+                counts.setdefault(row, Counter())[claim.outcome] += 1
+    if not counts:
+        return []
+    lines = ["", "## Table 1's orderings, counted apart", ""]
+    lines.append(
+        "Decided by the paper: Welch's test on its two means and deviations, three seeds each, at "
+        "0.05. With and without augmentation are counted by the same code on the same seeds."
+    )
+    counts = {row: counts[row] for row in sorted(counts)}
+    return [*lines, "", *_table(counts, {row: row for row in counts}, total=False)]
+
+
 def _contradicted(
     result: Mapping[str, Sequence[Claim]], titles: Mapping[str, str], scale: str
 ) -> list[str]:
-    """Every contradicted claim of the paper with the cause that we see."""
+    """Every claim of the paper that came out the other way, with the cause that we see."""
     rows = [
-        (name, claim.text, *reason_of(name, claim, scale))
+        (name, f"{claim.text} ({claim.outcome})", *reason_of(name, claim, scale))
         for name, claims in result.items()
         for claim in claims
-        if claim.outcome == "contradicted" and claim.whose == "the paper's" and not claim.repeats
+        if claim.outcome in AGAINST and claim.whose == "the paper's" and not claim.repeats
     ]
     if not rows:
         return []
     causes = Counter(cause for _, _, cause, _ in rows)
     by = ", ".join(f"{cause} {n}" for cause, n in causes.most_common())
-    lines = ["", "## Why the paper's claims were contradicted", ""]
+    lines = ["", "## Why claims of the paper came out the other way", ""]
     lines += [f"What we think, and what speaks for it: {by}.", ""]
     lines += ["| experiment | claim | cause | why |", "|---|---|---|---|"]
     return [

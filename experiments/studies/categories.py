@@ -98,7 +98,7 @@ def one(
         features = (*data.features, Feature(column, "components", extra.shape[1]))
         data = replace(data, x=x, features=features)
     seconds = time.process_time() - begin
-    return area(wrong, dris.clean(data, check_harm=False, workers=1, seed=seed).suspicion), seconds
+    return area(wrong, dris.clean(data, check_harm=False, workers=1, seed=seed).p_wrong), seconds
 
 
 def tables() -> Iterator[tuple[str, str, Callable[..., tuple[pa.Table, NDArray[np.str_]]]]]:

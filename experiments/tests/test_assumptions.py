@@ -12,9 +12,10 @@ from experiments.assumptions import (
     boundary_disagreement,
     boundary_set,
     corrupted_disagreement,
+    empirical_gap,
     estimate_assumptions,
 )
-from experiments.dris_internals import empirical_gap, hashed_order, rng_for
+from experiments.dris_internals import hashed_order, rng_for
 
 
 def slow_corrupted_disagreement(losses, corrupted):
@@ -288,3 +289,18 @@ def test_the_raw_gap_grows_by_its_factor_alone():
     assert (np.diff(raw[1:]) > 0).all()
     assert corrected[1:] == pytest.approx(corrected[-1], abs=0.005)
     assert raw[1] == pytest.approx(corrected[-1] / 2, abs=0.005)
+
+
+def test_the_gap_equals_the_oracle_raw_and_corrected():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(6, 40, 3)).astype(np.float32)
+    d, bad = Dynamics.from_logits(z, np.arange(40) % 3), rng.permutation(40) < 10
+    out = empirical_gap(d, bad)
+    expected = oracles.gap(d.snapshot("loss").tolist(), bad)
+    assert out.proxies.tolist() == [1, 2, 3, 4, 5, 6]
+    assert out.raw == pytest.approx(expected, abs=1e-13)
+    assert out.raw[0] == out.corrected[0] == 0
+    assert out.corrected[1:] == pytest.approx([expected[k - 1] * k / (k - 1) for k in range(2, 7)])
+    assert out.radius == pytest.approx(
+        [np.sqrt(np.log(2 * 40 / 0.05) / (2 * k)) for k in range(1, 7)]
+    )

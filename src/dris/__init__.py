@@ -32,12 +32,11 @@ if TYPE_CHECKING:
     from dris.integrations.sklearn import RobustClassifier as RobustClassifier
     from dris.integrations.sklearn import RobustSelector as RobustSelector
     from dris.learn.attack import targeted_noise as targeted_noise
-    from dris.learn.online import train_online as train_online
     from dris.learn.proxies import train_proxies as train_proxies
     from dris.learn.record.recorder import Recorder as Recorder
-    from dris.learn.targets import train_target as train_target
     from dris.learn.trainers.networks.samplers import ImportanceSampler as ImportanceSampler
     from dris.pipeline.decision import Decision as Decision
+    from dris.pipeline.route import check as check
     from dris.pipeline.route import clean as clean
     from dris.pipeline.route import prune as prune
     from dris.pipeline.route import weights as weights
@@ -61,6 +60,7 @@ _HOMES = {
     "SCORES": "dris.core.scores.formulas",
     "Settings": "dris.pipeline.settings",
     "certify": "dris.core.certify.separation",
+    "check": "dris.pipeline.route",
     "clean": "dris.pipeline.route",
     "flip_labels": "dris.core.noise.flips",
     "importance": "dris.core.select.importance",
@@ -73,9 +73,7 @@ _HOMES = {
     "report": "dris.report_page.page",
     "review": "dris.review_app.review",
     "targeted_noise": "dris.learn.attack",
-    "train_online": "dris.learn.online",
     "train_proxies": "dris.learn.proxies",
-    "train_target": "dris.learn.targets",
     "weights": "dris.pipeline.route",
 }
 

@@ -116,6 +116,7 @@ def as_exported(page, answer="right"):
 
 def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
     words = ("--rule", "rank_variance", "--keep", "0.5", "--epochs", 2, "--model", "sgd_log")
+    words += ("--skip-harm-check",)
     _, out, _ = dris("prune", "data.csv", *COLUMNS, *words, "--json")
     kept = {row["name"]: row["kind"] for row in rows_of(here / "dris-out" / "kept.csv")}
     text, limits = as_exported((here / "dris-out" / "report.html").read_text(encoding="utf-8"))

@@ -104,7 +104,7 @@ WRITES = {
     ),
 }
 # What these write lies under names drawn from a hash, or is not there yet; see their own tests.
-KEEPS = {"runs"}
+KEEPS = {"runs", "check"}
 SILENT = {
     "certify": "certify",
     "rules": "rules",
@@ -362,12 +362,12 @@ def test_rank_leaves_a_folder_called_work_alone(here):
     after = bytes_below(here)
     assert {name: after.get(name) for name in before} == before
     assert "scores-00000.parquet" in after
-    assert not (here / sharded.WORK).exists()
+    assert not (here / sharded.SCRATCH).exists()
 
 
 def test_rank_refuses_scratch_space_that_others_made(here):
-    (here / "o" / sharded.WORK).mkdir(parents=True)
-    (here / "o" / sharded.WORK / "notes.txt").write_bytes(PRECIOUS)
+    (here / "o" / sharded.SCRATCH).mkdir(parents=True)
+    (here / "o" / sharded.SCRATCH / "notes.txt").write_bytes(PRECIOUS)
     before = bytes_below(here)
     for force in ("", " --force"):
         done = subprocess_dris(f"rank losses --workers 1 --out o{force}", here)
@@ -413,7 +413,8 @@ def test_a_command_that_writes_past_the_writer_is_caught(dris, here, monkeypatch
 THEMSELVES = {
     "core/files": "the lowest layer: one file, whole or not at all",
     "writer": "the writer itself",
-    "worklist": "lines added to a file that is a review already, or that was not there",
+    "journal": "lines added to a file that is a review already, or that was not there; its lock",
+    "server": "a file in a temporary folder",
     "data/files": "a temporary name in scratch space; a copy in the cache, named by a hash",
     "csvfile": "into the writer's temporary name",
     "parquet": "into the writer's temporary name",

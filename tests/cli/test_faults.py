@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from commands import MAIN, run_dris, start_dris
-from dris.cli import _outcome, output
+from dris.cli import _outcome, output, warn_of_little_memory
 from dris.cli.output import showing_notes, signals_as_ctrl_c
 from dris.core.errors import InputError
 from dris.core.files import is_left, temporary_folder, temporary_for
@@ -52,6 +52,16 @@ def of_a_killed_process(path):
 
 def contents(folder):
     return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
+def test_little_address_space_is_said_at_the_start(monkeypatch, capsys):
+    resource = pytest.importorskip("resource")
+    for most, said in ((900 << 20, "900 MB"), (resource.RLIM_INFINITY, ""), (2 << 30, "")):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, most=most: (most, most))
+        warn_of_little_memory("dris")
+        told = capsys.readouterr().err
+        assert said in told
+        assert bool(told) == bool(said)
 
 
 # -- a set of outputs ----------------------------------------------------------------------------

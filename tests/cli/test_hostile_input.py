@@ -227,7 +227,8 @@ def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
 
 
 def test_everything_is_fetched_over_https_and_checked_by_sha_256_where_it_is_known():
-    published = [one for known in KNOWN.values() for one in known.published]
+    # Without an address a file is put into the folder by hand, and its arrays are checked.
+    published = [one for known in KNOWN.values() for one in known.published if one.address]
     assert all(one.address.startswith("https://") for one in published)
     for one in published:
         if one.folder != "food-101":  # too large to be at hand here

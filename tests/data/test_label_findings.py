@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.findings import row_groups, row_keys, spelling_of
+from dris.data.findings import row_groups, row_keys
+from dris.data.labelled import spelling_of
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
 
@@ -56,8 +57,15 @@ def test_merging_takes_the_commonest_spelling_and_says_what_it_changed():
 def test_classes_that_only_look_alike_are_not_joined():
     assert spelling_of("rose") != spelling_of("rosé")
     assert spelling_of("a b") != spelling_of("ab")
-    assert spelling_of("1.0") == spelling_of("1")
-    assert read(["rose", "rosé"] * 5, merge_spellings=True).classes == ("rose", "rosé")
+    assert spelling_of("1.0") == spelling_of("1") == spelling_of("1e0") != spelling_of("1_0")
+    assert spelling_of("-0") == spelling_of("0")
+    assert spelling_of("1e" + "9" * 30)
+    for pair in (["rose", "rosé"], [1234567, 1234568], [2**60, 2**60 + 1]):
+        assert read(pair * 5, merge_spellings=True).classes == tuple(pair)
+
+
+def test_a_number_that_means_no_label_is_that_number_alone():
+    assert read([1234567, 1234568, 1234569] * 5, no_label=["1234567"]).classes == (1234568, 1234569)
 
 
 def test_merged_spellings_stay_as_written_in_the_file(tmp_path):
@@ -104,6 +112,28 @@ def test_numbers_that_look_like_a_quantity_are_refused_with_the_remedy():
     assert len(read(np.arange(450) % 45).classes) == 45
 
 
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (np.repeat(np.arange(18, 68), 25), "quantity"),
+        (np.repeat(np.arange(50), 25), None),
+        (np.repeat(np.arange(1, 51), 25), None),
+        (["red;tall", "red", "tall;old", "old;red", "tall"] * 5, "several labels"),
+        (["Paris, France", "Lyon, France", "Nice, France", "Rome, Italy"] * 5, None),
+        (["a/b", "c/d"] * 5, None),
+    ],
+)
+def test_labels_that_are_no_classes_are_said_to_be(labels, kind):
+    assert kinds(read(labels)).keys() == ({kind} if kind else set())
+
+
+def test_ages_are_refused_with_the_remedy():
+    ages = np.random.default_rng(0).integers(18, 70, 600)
+    with pytest.raises(InputError, match="a few ranges"):
+        read(ages)
+    assert len(read(ages // 10).classes) == 6
+
+
 def test_decimal_labels_are_refused_with_the_remedy():
     with pytest.raises(InputError, match="put numbers into a few ranges"):
         read(np.linspace(0, 1, 30))
@@ -122,13 +152,13 @@ def test_the_same_features_with_different_labels_are_listed():
     assert "such as 3 ('a') and 9 ('b'): one side of each is wrong" in conflict.text
     assert again.count == 3
     assert again.rows == (3, 7, 9, 20, 21)
-    assert data.groups[3] == data.groups[7] == data.groups[9] != data.groups[20]
-    assert len(np.unique(data.groups)) == 37
+    assert data.copies[3] == data.copies[7] == data.copies[9] != data.copies[20]
+    assert len(np.unique(data.copies)) == 37
 
 
 def test_rows_that_differ_in_a_word_only_are_no_duplicates():
     table = pa.table({"note": [f"note {i}" for i in range(40)], "y": ["a", "b"] * 20})
-    assert read_data(table, label="y").groups is None
+    assert read_data(table, label="y").copies is None
 
 
 def test_rows_with_one_key_are_equal_and_others_are_not():

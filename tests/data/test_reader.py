@@ -3,6 +3,8 @@
 import csv
 import datetime
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,9 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from dris.core.errors import InputError
+from dris.data.display import show_rows
+from dris.data.images.image_files import decode_image
+from dris.data.outputs import write_data
 from dris.data.reader import read_data
 from dris.data.tables import words as word_columns
 from made_tables import (
@@ -72,15 +77,39 @@ def test_a_small_csv_by_hand(tmp_path):
         lambda text: text.removesuffix("\n"),
         lambda text: text.replace("cook", '"cook"'),
         lambda text: text.replace("age", '"age"'),
+        lambda text: "sep=;\r\n" + text.replace(",", ";"),
+        lambda text: text.replace("\n", "\r"),
+        lambda text: text.encode("cp1252"),
+        lambda text: text.encode("utf-16"),
+        lambda text: b"\xfe\xff" + text.replace("\n", "\r\n").encode("utf-16-be"),
     ],
 )
 def test_csv_in_any_of_its_forms_is_the_same_data(tmp_path, change):
-    plain = read_data(put(tmp_path, CSV), label="y", id="id")
-    other = read_data(put(tmp_path, change(CSV), "b.csv"), label="y", id="id")
+    german = CSV.replace("cook", "Köchin")
+    plain = read_data(put(tmp_path, german), label="y", id="id")
+    path = put(tmp_path, change(german), "b.csv")
+    other = read_data(path, label="y", id="id")
+    whole = write_data(other, tmp_path / "c.csv").read_bytes()
+    assert whole.rstrip(b"\n\0") == path.read_bytes().replace(b"\n\n", b"\n").rstrip(b"\n\0")
+    assert show_rows(other, np.arange(3)) == show_rows(plain, np.arange(3))
     assert (other.x == plain.x).all()
     assert other.features == plain.features
     assert other.ids.tolist() == plain.ids.tolist()
     assert other.given().tolist() == plain.given().tolist()
+
+
+def test_an_encoding_that_nobody_can_know_is_said_and_what_is_guessed_is_noted(tmp_path):
+    cyrillic = CSV.replace("cook", "повар")
+    path = put(tmp_path, cyrillic.encode("cp1251"))
+    assert [note for note in read_data(path, label="y").notes if "cp1252" in note]
+    data = read_data(path, label="y", id="id", encoding="cp1251")
+    assert data.feature_names == ("age", "job=nurse", "job=повар")
+    assert not [note for note in data.notes if "cp125" in note]
+    new = (data.labels + 1) % 2
+    again = read_data(
+        write_data(data, tmp_path / "b.csv", labels=new), label="y", encoding="cp1251"
+    )
+    assert again.labels.tolist() == new.tolist()
 
 
 def test_a_line_break_inside_quotes_is_part_of_a_cell_and_lines_are_counted_as_an_editor_does(
@@ -345,6 +374,94 @@ def test_images_of_many_sizes_become_squares_of_32_or_as_asked(tmp_path):
     assert read_data(tmp_path, image_size=10).x.shape == (7, 3, 10, 10)
     with pytest.raises(InputError, match="image_size must be at least 1"):
         read_data(tmp_path, image_size=0)
+
+
+def shape_pixels(seed, deepest):
+    """A bright square somewhere on a ramp, from 0 to the deepest value."""
+    pixels = np.linspace(0, deepest / 2, 256).reshape(16, 16)
+    row, column = np.random.default_rng(seed).integers(0, 12, 2)
+    pixels[row : row + 4, column : column + 4] = deepest
+    return pixels
+
+
+def deep(kind, deepest):
+    return lambda seed: Image.fromarray(shape_pixels(seed, deepest).astype(kind))
+
+
+def see_through(seed):
+    shape = shape_pixels(seed, 255) == 255
+    pixels = np.zeros((16, 16, 4), np.uint8)
+    pixels[..., 3] = 255 * shape
+    return Image.fromarray(pixels)
+
+
+ODD_PICTURES = {
+    "16 bits": (deep(np.uint16, 4095), "png", "more than 8 bits"),
+    "32 bits": (deep(np.int32, 70_000), "tiff", "more than 8 bits"),
+    "decimals": (deep(np.float32, 0.01), "tiff", "more than 8 bits"),
+    "transparent": (see_through, "png", "transparent"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_PICTURES)
+def test_what_is_in_a_picture_of_any_kind_is_seen(tmp_path, name):
+    draw, suffix, says = ODD_PICTURES[name]
+    for i in range(6):
+        folder = tmp_path / "set" / ("a" if i % 2 else "b")
+        folder.mkdir(parents=True, exist_ok=True)
+        draw(i).save(folder / f"{i}.{suffix}")
+    data = read_data(tmp_path / "set")
+    for x, path in zip(data.x, data.paths, strict=True):
+        bright = shape_pixels(int(Path(path).stem), 1) == 1
+        inside, outside = x[0][bright], x[0][~bright]
+        assert abs(float(inside.mean()) - float(outside.mean())) > 60
+        assert inside.std() < 1
+    assert [note for note in data.notes if says in note]
+    plain = read_data(image_folder(tmp_path / "plain"))
+    assert not [note for note in plain.notes if says in note]
+
+
+def test_a_picture_is_turned_as_its_camera_says(tmp_path):
+    for name, turned in (("a", 6), ("b", 1)):
+        (tmp_path / name).mkdir()
+        for i in range(2):
+            picture = Image.fromarray(np.tile(np.arange(0, 256, 16, dtype=np.uint8), (16, 1)))
+            exif = picture.getexif()
+            exif[0x0112] = turned
+            picture.save(tmp_path / name / f"{i}.png", exif=exif)
+    data = read_data(tmp_path)
+    assert (data.x[2, 0] == data.x[0, 0].T).all()
+    assert [note for note in data.notes if note.startswith("2 of 4 pictures were turned")]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_picture_that_became_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    root = image_folder(tmp_path / "set")
+    picture = root / "cat" / "1.png"
+    assert decode_image(str(picture), "it", 8, 1).shape == (1, 8, 8)
+    picture.unlink()
+    os.mkfifo(picture)
+    with pytest.raises(InputError, match="is a pipe"):
+        decode_image(str(picture), "it", 8, 1)
+
+
+@pytest.mark.parametrize("form", ["folder", "table"])
+def test_a_picture_that_is_too_large_is_left_out_and_named(tmp_path, monkeypatch, form):
+    root = image_folder(tmp_path / "set", each=4)
+    Image.new("L", (40, 40)).save(root / "cat" / "1.png")
+    if form == "table":
+        paths = [f"set/{c}/{i}.png" for c in ("cat", "dog") for i in range(4)]
+        lines = "".join(f"{path},{path[4:7]}\n" for path in paths)
+        (tmp_path / "a.csv").write_text("path,label\n" + lines, encoding="utf-8")
+    source = root if form == "folder" else tmp_path / "a.csv"
+    assert len(read_data(source)) == 8
+    monkeypatch.setattr("dris.data.images.image_files._MAX_PIXELS", 1000)
+    data = read_data(source)
+    assert (len(data), data.x.shape[2:]) == (7, (8, 8))
+    assert [note for note in data.notes if "more than 1,000 pixels" in note]
+    monkeypatch.setattr("dris.data.images.image_files._MAX_PIXELS", 10)
+    with pytest.raises(InputError, match=r"pixels|classes"):
+        read_data(source)
 
 
 def test_a_list_of_images_is_relative_to_its_own_folder(tmp_path):

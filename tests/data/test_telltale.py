@@ -64,7 +64,7 @@ def test_a_word_of_a_handful_of_texts_is_no_label():
 
 @pytest.mark.parametrize("door", ["csv", "frame", "list"])
 def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
-    texts, given, flipped = texts_of()
+    texts, given, _ = texts_of()
     if door == "csv":
         path = tmp_path / "texts.csv"
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -78,7 +78,11 @@ def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
     assert (leak.column, leak.words, leak.left_out) == ("text", ("health", "money", "sport"), True)
     clean = dris.read_data(texts_of(say="")[0], y=given)
     assert np.allclose(data.x, clean.x, atol=1e-3)
-    decision = dris.clean(data)
+
+
+def test_without_the_labels_words_wrong_labels_are_found():
+    texts, given, flipped = texts_of()
+    decision = dris.clean(texts, given, check_harm=False)
     note = "column 'text' says the given label in words ('health', 'money', 'sport'), wrong ones"
     assert note in str(decision)
     suspects = decision.suspects.positions

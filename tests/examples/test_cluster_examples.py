@@ -2,24 +2,17 @@
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import dris
+from commands import run_python
 
 # Both start several Python processes that import torch or Ray: for `make test-all`.
 pytestmark = pytest.mark.frameworks
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": str(Path(dris.__file__).parents[1]),
-    "OMP_NUM_THREADS": "1",
-}
 
 # Runs a script to its end, and says which threads of its process group are left.
 LEFT = """
@@ -42,15 +35,7 @@ dist.destroy_process_group()
 
 
 def run(*words):
-    done = subprocess.run(
-        [sys.executable, *map(str, words)],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+    return run_python(*words, OMP_NUM_THREADS="1")
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +94,10 @@ def test_no_thread_outlives_the_process_group_of_an_example(tmp_path, name, aliv
     words = ["--out", tmp_path] if name == "ddp_online.py" else []
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
     done = run(*launch, tmp_path / "left.py", script, *words)
-    assert (int(done.stdout.split("threads left:")[1]) > 0) == alive
+    assert (int(done.split("threads left:")[1]) > 0) == alive
 
 
 def test_the_example_on_ray_gives_the_bytes_of_one_machine():
     pytest.importorskip("ray", reason='ray is missing: pip install "dris[ray]"')
     done = run(EXAMPLES / "ray_cluster.py")
-    assert "the same bytes as on one machine: yes" in done.stdout
+    assert "the same bytes as on one machine: yes" in done

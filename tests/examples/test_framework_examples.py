@@ -1,34 +1,20 @@
 """The examples of the frameworks, run as a user would; what they print is what they promise."""
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import dris
+from commands import run_python
 
 pytestmark = pytest.mark.frameworks
 ROOT = Path(__file__).parents[2]
 
 
 def printed_by(name: str, *launched: str) -> str:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    path = [str(Path(dris.__file__).parents[1]), environment.get("PYTHONPATH", "")]
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, path))
-    run = subprocess.run(
-        [sys.executable, *launched, str(ROOT / "examples" / name)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=900,
-        encoding="utf-8",
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
+    path = ROOT / "examples" / name
+    return run_python(*launched, path, timeout=900, OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
 
 
 def share(text: str, line: str) -> float:

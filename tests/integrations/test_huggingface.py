@@ -31,7 +31,6 @@ from dris.integrations.huggingface import (  # noqa: E402
     WEIGHT,
     RecordDynamics,
     WeightedTrainer,
-    with_columns,
 )
 from dris.learn.record.recorder import Recorder  # noqa: E402
 from dris.learn.trainers.networks.samplers import ImportanceSampler  # noqa: E402
@@ -288,19 +287,13 @@ def test_logits_of_another_shape_are_refused(tmp_path):
 
 def test_a_data_set_takes_score_columns_and_a_subset():
     score = np.arange(N, dtype=np.float64)
-    scored = with_columns(TRAIN, {"score": score, "kept": score > 40})
+    scored = TRAIN.add_column("score", score).add_column("kept", score > 40)
     subset = dris.keep_top(score, fraction=0.1)
     kept = scored.select(subset)
     assert kept["score"][:] == [41.0, 42.0, 43.0, 44.0]
     assert kept["kept"][:] == [True] * 4
     assert kept["text"][:] == TRAIN["text"][41:]
     assert kept.features["label"] == TRAIN.features["label"]
-
-
-@pytest.mark.parametrize("columns", [{"score": [1.0]}, {"text": np.zeros(N)}])
-def test_a_column_of_another_length_or_a_taken_name_is_refused(columns):
-    with pytest.raises(InputError, match="45 values"):
-        with_columns(TRAIN, columns)
 
 
 def test_the_examples_in_the_docstrings_run():

@@ -332,9 +332,9 @@ def test_a_trainer_draws_what_the_plan_says_epoch_by_epoch():
 
 
 def test_the_sampler_hands_its_weights_to_the_weighted_data_set():
-    sampler = DistributedImportanceSampler(plan(), num_samples=20, replacement=False)
+    sampler = DistributedImportanceSampler(plan(), num_samples=20)
     dataset = WeightedDataset(TensorDataset(*examples().tensors[:2]), sampler)
-    assert dataset[3][2] == ImportanceSampler(plan(), num_samples=20, replacement=False).weights[3]
+    assert dataset[3][2] == ImportanceSampler(plan(), num_samples=20).weights[3]
 
 
 @pytest.fixture(scope="module")

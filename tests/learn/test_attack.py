@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
@@ -74,7 +75,7 @@ def test_the_attacker_shares_no_stream_with_any_proxy():
     [
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"seed": -1}, "seed must be at least 0"),
-        ({"model": "boosted_trees"}, "has no last layer"),
+        ({"model": GaussianNB()}, "has no last layer"),
         ({"model": "nope"}, "unknown model 'nope'"),
         ({"x": [[np.nan]] * 6}, "x must be finite"),
         ({"x": [[1.0]] * 5}, "5 examples, 6 labels"),

@@ -1,17 +1,15 @@
 """A missing optional package is one sentence that names the extra."""
 
-import subprocess
-import sys
-
 import pytest
 
+from commands import run_python
 from dris.core.errors import InputError
 from dris.learn.extras import MissingExtraError, require
 
-# Runs in a process of its own: this one may hold torch already, and must keep it.
-WITHOUT_TORCH = """
+# Runs in a process of its own: this one may hold the package already, and must keep it.
+WITHOUT = """
 import sys
-sys.modules["torch"] = None  # what Python itself uses to say: there is no such module
+sys.modules[{package!r}] = None  # what Python itself uses to say: there is no such module
 try:
     {statement}
 except Exception as error:
@@ -19,11 +17,15 @@ except Exception as error:
 """
 
 
+def printed_without(package: str, statement: str) -> str:
+    return run_python("-c", WITHOUT.format(package=package, statement=statement)).strip()
+
+
 def test_a_missing_module_names_the_extra():
     with pytest.raises(MissingExtraError) as caught:
         require("no_such_package.inner", "ray")
     assert str(caught.value) == (
-        'no_such_package is not installed; get it with: pip install "dris[ray]"'
+        'no_such_package is not installed; in the clone of dris: pip install ".[ray]"'
     )
     assert caught.value.name == "no_such_package"
     assert isinstance(caught.value, InputError)
@@ -42,26 +44,28 @@ def test_a_package_that_is_there_but_lacks_something_else_raises_its_own_error(
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "package", "extra"),
     [
-        "import dris.learn.trainers.networks.models",
-        "import dris.learn.trainers.networks.samplers",
-        "import dris; dris.ImportanceSampler",
+        ("import dris.learn.trainers.networks.models", "torch", "torch"),
+        ("import dris.learn.trainers.networks.samplers", "torch", "torch"),
+        ("import dris; dris.ImportanceSampler", "torch", "torch"),
+        ("import dris.integrations.passes", "torch", "torch"),
+        ("import dris.integrations.lightning", "lightning", "lightning"),
+        ("import dris.integrations.huggingface", "transformers", "huggingface"),
     ],
 )
-def test_without_torch_every_way_to_what_needs_it_gives_the_sentence(statement):
-    run = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH.format(statement=statement)],
-        capture_output=True,
-        text=True,
-        check=True,
-        encoding="utf-8",
-    )
-    assert run.stdout.strip() == (
-        'MissingExtraError | torch is not installed; get it with: pip install "dris[torch]"'
-    )
+def test_every_way_to_what_needs_a_missing_package_gives_the_sentence(statement, package, extra):
+    sentence = f'{package} is not installed; in the clone of dris: pip install ".[{extra}]"'
+    assert printed_without(package, statement) == f"MissingExtraError | {sentence}"
 
 
-def test_learn_itself_needs_no_torch():
-    code = 'import sys; sys.modules["torch"] = None; import dris.learn, dris.learn.extras'
-    subprocess.run([sys.executable, "-c", code], check=True)
+@pytest.mark.frameworks
+@pytest.mark.parametrize("name", ["lightning", "huggingface"])
+def test_nothing_is_said_when_all_is_there(name):
+    assert printed_without("no_such_package", f"import dris.integrations.{name}") == ""
+
+
+def test_learn_and_the_integrations_themselves_need_none_of_them():
+    packages = ("torch", "lightning", "transformers", "datasets", "ray")
+    code = f"import sys; sys.modules.update(dict.fromkeys({packages})); import dris.integrations"
+    run_python("-c", f"{code}, dris.learn, dris.learn.extras")

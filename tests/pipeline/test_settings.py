@@ -40,15 +40,15 @@ def test_every_edge_is_taken(edge):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"proxies": 1}, "proxies must be at least 2"),
-        ({"proxies": 10_001}, "proxies must be at most 10,000"),
-        ({"epochs": 0}, "epochs must be at least 1"),
-        ({"epochs": 10**400}, "epochs must be at most 100,000"),
-        ({"folds": 1}, "folds must be at least 2"),
-        ({"scored_epoch": 0}, "scored_epoch must be in 1..20"),
-        ({"scored_epoch": 21}, "scored_epoch must be in 1..20"),
-        ({"at_most": 0}, "at_most must be in"),
-        ({"at_most": 0.51}, "at_most must be in"),
+        ({"proxies": 1}, "`proxies` must be at least 2"),
+        ({"proxies": 10_001}, "`proxies` must be at most 10,000"),
+        ({"epochs": 0}, "`epochs` must be at least 1"),
+        ({"epochs": 10**400}, "`epochs` must be at most 100,000"),
+        ({"folds": 1}, "`folds` must be at least 2"),
+        ({"scored_epoch": 0}, "`scored_epoch` must be in 1..20"),
+        ({"scored_epoch": 21}, "`scored_epoch` must be in 1..20"),
+        ({"at_most": 0}, "`at_most` must be in"),
+        ({"at_most": 0.51}, "`at_most` must be in"),
         ({"canaries": ("uniform", "uniform")}, "different kinds of"),
         ({"canaries": ("nothing",)}, "different kinds of"),
         ({"canaries": ("matrix",)}, "go together"),
@@ -58,3 +58,8 @@ def test_every_edge_is_taken(edge):
 def test_one_step_beyond_is_refused(wrong, says):
     with pytest.raises(InputError, match=says):
         Settings(**wrong)
+
+
+def test_all_that_is_wrong_is_said_at_once():
+    with pytest.raises(InputError, match=r"2 problems: .*`proxies`.*`folds`"):
+        Settings(proxies=1, folds=1)

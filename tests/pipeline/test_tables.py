@@ -33,7 +33,7 @@ def test_every_suspect_is_a_line_the_most_suspicious_first(decision):
     assert len(rows) == len(decision.suspects) > 100
     for row, one in zip(rows, decision.suspects, strict=True):
         assert row[:3] == [str(one.id), one.given, one.suggested]
-        assert float(row[3]) == pytest.approx(one.suspicion, rel=1e-5)
+        assert float(row[3]) == pytest.approx(one.p_wrong, rel=1e-5)
         assert row[4:] == ["yes" if one.dropped else "no", one.why]
     dropped = {int(row[0]) for row in rows if row[4] == "yes"}
     assert dropped == set(range(2000)) - set(decision.kept.tolist())
@@ -83,12 +83,12 @@ def test_the_file_is_the_text_and_what_somebody_wrote_stays(decision, tmp_path):
     assert (tmp_path / "mine.csv").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_score_file_holds_every_score_the_suspicion_marks_and_labels():
+def test_a_score_file_holds_every_score_p_wrong_marks_and_labels():
     ensemble, _ = made_ensemble(n=300)
     decision = decide_by(ensemble, keep=0.25, rule="rank_variance")
     file = score_file(decision)
-    assert set(file.scores) == {*scores_of(ensemble.dynamics), "suspicion"}
-    assert file.scores["suspicion"].tolist() == decision.suspicion.tolist()
+    assert set(file.scores) == {*scores_of(ensemble.dynamics), "p_wrong"}
+    assert file.scores["p_wrong"].tolist() == decision.p_wrong.tolist()
     assert file.flags["canary"].tolist() == ensemble.planted.tolist()
     kind = ensemble.canaries[0]
     assert file.flags[f"canary_{kind.kind}"].tolist() == kind.mask().tolist()

@@ -1,41 +1,68 @@
-"""The sentences on top of the page: which numbers they hold, and when."""
+"""What is said of a decision: which numbers it holds, and when."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dris.pipeline.harm import Change, Harm
 from dris.pipeline.route import decide_by
-from dris.pipeline.wording import advice, change, headline, promise
+from dris.pipeline.wording import EVERYTHING, facts, next_command, notes_to_print, sentences
 from made_ensemble import made_ensemble
 
 
 @pytest.fixture(scope="module")
 def decision():
-    return decide_by(made_ensemble()[0], keep=0.25)
+    return decide_by(made_ensemble()[0], keep=None)
 
 
-def test_the_headline_counts_the_suspects(decision):
-    assert f"{len(decision.suspects)} of 2,000" in headline(decision)
-    assert headline(replace(decision, suspects=None)).startswith("None of 2,000")
+def all_kept(decision, why):
+    every = np.arange(len(decision))
+    return replace(decision, kept=every, rule=EVERYTHING, notes=(why,))
 
 
-@pytest.mark.parametrize("points", [2.0, -2.0, 0.5])
-def test_the_change_is_there_with_its_error_and_the_worst_class(decision, points):
-    measured = Change(points, 0.5)
-    harm = Harm(measured, measured, {}, {"a": 1.0, "b": -3.0}, 2000, 0.9)
-    text = change(replace(decision, harm=harm))
-    assert f"{points:+.1f} ± 0.5" in text
-    assert "b with -3.0" in text
+def test_the_data_come_first_then_how_many_labels_are_wrong_and_what_was_done(decision):
+    said = facts(decision, "my.csv")
+    assert list(said)[:2] == ["data", "found"]
+    assert "my.csv" in said["data"]
+    assert "2,000" in said["data"]
+    assert said["found"].startswith(f"{len(decision.suspects):,} ")
+    assert f"{decision.kept.size:,}" in said["kept"]
 
 
-def test_what_to_do_ends_with_a_line_that_can_be_typed(decision):
-    text = advice(decision, "my photos")
-    assert f"{decision.kept.size}" in text
-    assert text.endswith("dris review 'my photos'.")
+def test_where_nothing_is_dropped_that_and_the_reason_come_first(decision):
+    undone = all_kept(decision, "it rains")
+    said = facts(undone)
+    assert list(said)[1] == "kept"
+    assert "it rains" in said["kept"]
+    assert "it rains" in sentences(undone, "my.csv")["headline"]
+    assert notes_to_print(undone) == []  # no reason is said twice
 
 
-def test_a_limit_is_stated_or_not_at_all(decision):
-    limit = decision.limit
-    assert f"({limit.wrong:,} of {limit.left:,})" in promise(decision)
-    assert "%" not in promise(replace(decision, limits=(), noise_rate=None))
+@pytest.mark.parametrize(("points", "word"), [(2.0, ""), (-2.0, "harm"), (0.5, "no clear gain")])
+def test_the_change_is_there_with_its_error_and_the_worst_class(decision, points, word):
+    harm = Harm(Change(points, 0.5), {}, {"a": 1.0, "b": -3.0}, 2000, 0.9)
+    text = facts(replace(decision, harm=harm))["change"]
+    assert f"{points:+.1f} ± 0.5".replace("-", "−") in text
+    assert '"b" −3.0' in text
+    assert word in text
+
+
+def test_the_next_command_reads_the_data_as_this_one_did(decision):
+    assert next_command(decision, "my photos") == "dris review 'my photos'"
+    nothing = replace(all_kept(decision, "few"), suspects=None, ensemble=None)
+    assert next_command(nothing, "d.csv") == "dris audit draw d.csv"
+
+
+def test_a_limit_is_stated_with_its_condition_or_not_at_all():
+    pruned = decide_by(made_ensemble()[0], keep=0.25)
+    assert pruned.limit is not None
+    assert facts(pruned)["limit"].startswith("If ")
+    assert "limit" not in facts(replace(pruned, limits=()))
+
+
+def test_notes_on_columns_are_counted_and_others_are_printed(decision):
+    data = replace(decision.data, notes=("a: dates", "b: gaps"))
+    noted = replace(decision, data=data, notes=(*data.notes, "a class would vanish"))
+    assert facts(noted)["notes"].startswith("2 ")
+    assert notes_to_print(noted) == ["a class would vanish"]

@@ -13,6 +13,7 @@ from dris.data.labelled import LabelledData
 from dris.pipeline.decision import Decision
 from dris.pipeline.route import decide_by
 from dris.report_page.content import page_of
+from dris.report_page.page import _regions
 from made_ensemble import made_ensemble
 from made_report import made, made_decision
 
@@ -44,17 +45,28 @@ def test_suspects_and_suggestions_are_those_of_the_decision(decision):
     assert np.flatnonzero(page.suspected).tolist() == sorted(at.tolist())
 
 
-def test_an_outcome_is_canary_then_trusted_then_suspected():
+def test_an_outcome_is_canary_then_trusted_then_dropped_then_a_suspect_that_is_kept():
     page = made()
     outcomes = page.outcomes()
     assert (outcomes[page.canary > 0] == 4).all()
     assert (outcomes[page.data.trusted & (page.canary == 0)] == 3).all()
-    assert (outcomes[page.suspected & (page.canary == 0)] == 2).all()
+    free = (page.canary == 0) & ~page.data.trusted
+    assert (outcomes[free & ~page.decision.mask] == 1).all()
+    assert (outcomes[free & page.decision.mask & page.suspected] == 2).all()
+
+
+def test_the_plane_counts_as_dropped_what_the_decision_drops():
+    page = made()
+    counts = np.sum([counts for _, _, counts, _ in _regions(page)], axis=0)
+    kept, dropped, suspected, _, canaries = counts.tolist()
+    assert (kept + suspected, dropped) == (page.decision.mask.sum(), (~page.decision.mask).sum())
+    assert canaries == (page.canary > 0).sum() > 0
+    assert dropped > (page.outcomes() == 1).sum()  # the twin: some are drawn as something else
 
 
 def test_the_queue_runs_down_from_the_most_suspicious_and_asks_what_is_open():
     page = made()
-    assert (np.diff(page.decision.suspicion[page.queue]) <= 0).all()
+    assert (np.diff(page.decision.p_wrong[page.queue]) <= 0).all()
     assert not page.data.trusted[page.queue].any()
     assert (page.suggested[page.queue] != page.data.labels[page.queue]).all()
 
@@ -111,7 +123,7 @@ def test_one_proxy_alone_has_no_plane_and_no_other_fractions(decision):
     )
     ensemble = replace(decision.ensemble, dynamics=only, canaries=())
     page = shown(replace(decision, ensemble=ensemble, judgement=None, limits=()))
-    assert (page.proxies, len(page.steps), page.gap) == (0, 1, None)
+    assert (page.proxies, len(page.steps)) == (0, 1)
     assert len(page.suspects) == len(decision.suspects)
 
 

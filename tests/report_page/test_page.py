@@ -4,17 +4,19 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
+import dris
 from dris.core.errors import InputError
 from dris.data.writer import MANIFEST, Writer
 from dris.pipeline.route import decide_by
-from dris.report_page.content import page_of
+from dris.report_page.content import column_summaries, page_of
 from dris.report_page.page import PANELS, render, report, write_page
-from dris.report_page.payload import Axis
+from dris.report_page.payload import Axis, reliability
 from made_ensemble import made_ensemble
 from made_report import (
     HOSTILE,
@@ -187,9 +189,8 @@ def test_without_proxies_there_is_a_page_without_a_plane():
 def test_what_is_not_measured_draws_no_chart():
     text = render(made(canaries=False, limits=False, recipe={}))
     full = render(made())
-    for chart in ('id="gap"', 'id="contamination"'):
-        assert chart in full
-        assert chart not in text
+    assert 'id="contamination"' in full
+    assert 'id="contamination"' not in text
     assert "No checks" in text
 
 
@@ -206,6 +207,35 @@ def test_an_axis_of_counts_marks_whole_numbers_only():
 # -- panels ----------------------------------------------------------------------------------------
 
 
+@cache
+def trained_page():
+    """Of proxies with folds, so that P(wrong) is a probability; a tenth of the labels is wrong."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    given = np.where(rng.random(600) < 0.1, 1 - y, y)
+    x = rng.normal(size=(600, 3)) + 2 * y[:, None]
+    decision = dris.clean(x, given, workers=1, check_harm=False)
+    return page_of(decision, title="made", recipe={})
+
+
+def test_stated_and_measured_certainty_are_both_there_for_every_label():
+    page = trained_page()
+    shown = reliability(page)
+    assert sum(int(row[1].replace(",", "")) for row in shown.chart.table) == len(page.data)
+    assert 0.7 * shown.canaries < shown.caught <= shown.canaries
+    assert "P(wrong)" in render(page)
+    assert reliability(replace(page, canary=np.zeros_like(page.canary))) is None
+
+
+def test_a_column_is_shown_by_its_kind_its_gaps_and_its_range(tmp_path):
+    rows = [f"{i / 10},{'' if i % 5 else i},{'abc'[i % 3]},{i % 2}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["size,rare,kind,y", *rows]), encoding="utf-8")
+    size, rare, kind = column_summaries(dris.read_data(tmp_path / "t.csv", label="y"))[:3]
+    assert (size.kind, size.gaps, size.low, size.high) == ("number", 0, "0", "5.9")
+    assert (rare.name, rare.gaps) == ("rare", 48)
+    assert kind.name == "kind"
+
+
 def test_every_panel_is_a_file_and_every_file_a_panel():
     folder = files("dris.report_page").joinpath("page_files")
     written = {f.name for f in folder.iterdir() if f.name.startswith("panel_")}
@@ -213,11 +243,17 @@ def test_every_panel_is_a_file_and_every_file_a_panel():
 
 
 def test_every_panel_is_on_the_page_once_in_order_and_the_bar_leads_to_it():
-    text = render(made())
-    places = [text.index(f'<section id="{panel.anchor}"') for panel in PANELS]
+    page = trained_page()
+    text, panels = render(page), [panel for panel in PANELS if panel.shown(page)]
+    assert {panel.name for panel in PANELS} - {panel.name for panel in panels} <= {
+        "hard",
+        "annotators",
+        "neighbours",
+    }
+    places = [text.index(f'<section id="{panel.anchor}"') for panel in panels]
     assert places == sorted(places)
-    assert text.count("<section") == len(PANELS)
-    for panel in PANELS:
+    assert text.count("<section") == len(panels)
+    for panel in panels:
         link = f'<a href="#{panel.anchor}">{panel.title}</a>'
         assert (link in text) == bool(panel.title)
 

@@ -11,9 +11,10 @@ from PIL import Image
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
-from dris.review_app.review import listen_on
+from dris.review_app.journal import Journal
+from dris.review_app.server import listen_on
 from dris.review_app.session import Finish, ReviewSession
-from dris.review_app.worklist import Journal, worklist_of
+from dris.review_app.worklist import worklist_of
 from made_review import made_decision, made_session
 
 pytestmark = pytest.mark.frameworks
@@ -95,7 +96,6 @@ def ask(session, tmp_path):
         ("/opening", {"token": "another-token-altogeth"}, "another token"),
         ("/opening", {"token": ""}, "another token"),
         ("/opening", {"headers": {"host": "evil.example"}}, "127.0.0.1 only"),
-        ("/opening", {"headers": {"host": f"127.0.0.1:{PORT + 1}"}}, "127.0.0.1 only"),
         ("/opening", {"headers": {}}, "127.0.0.1 only"),
         ("/opening", {"headers": {**OWN, "origin": "https://evil.example"}}, "another page"),
         ("/opening", {"headers": {**OWN, "origin": "null"}}, "another page"),
@@ -106,6 +106,7 @@ def ask(session, tmp_path):
             {"sent": {}, "headers": {**OWN, "origin": "http://localhost:1"}},
             "another page",
         ),
+        ("/x", {"sent": {}, "headers": {"host": HOST, "sec-fetch-mode": "navigate"}}, "another"),
     ],
 )
 def test_strangers_get_nothing_but_the_reason(ask, session, path, how, why):
@@ -155,7 +156,7 @@ def test_only_this_machine_can_be_listened_on():
 
 def test_an_answer_moves_the_counts_and_is_in_the_file(ask, session):
     at = int(session.worklist.positions[0])
-    told = ask.json("/answer?who=ben", sent={"at": at, "answer": "right"})
+    told = ask.json("/answer?who=ben", sent={"at": [at], "answer": "right", "label": [-1]})
     assert (told["left"], told["mine"], told["people"]) == (129, 1, {"ben": 1})
     assert '"who":"ben"' in session.journal.path.read_text(encoding="utf-8")
     assert ask.json("/progress?who=ben")["answers"][0] == [["right", -1], "right"]
@@ -166,15 +167,19 @@ def test_an_answer_moves_the_counts_and_is_in_the_file(ask, session):
 @pytest.mark.parametrize(
     ("path", "sent"),
     [
-        ("/answer", {"at": "x", "answer": "right"}),
-        ("/answer", {"at": 10**9, "answer": "right"}),
-        ("/answer", {"at": 0, "answer": "<script>"}),
-        ("/answer", {"at": True, "answer": "right"}),
+        ("/answer", {"at": ["x"], "answer": "right", "label": [-1]}),
+        ("/answer", {"at": [10**9], "answer": "right", "label": [-1]}),
+        ("/answer", {"at": [0], "answer": "<script>", "label": [-1]}),
+        ("/answer", {"at": [True], "answer": "right", "label": [-1]}),
+        ("/answer", {"at": [0, 0], "answer": "right", "label": [-1, -1]}),
+        ("/answer", {"at": [0, 1], "answer": "right", "label": [-1]}),
+        ("/answer", {"at": 0, "answer": "right", "label": -1}),
         ("/answer", [1, 2]),
         ("/answer", b"{"),
         ("/answer", b"[" + b" " * 2_000_000),
         ("/answer", b"[" * 100_000),
-        ("/accept", {"given": 0, "suggested": 0}),
+        ("/accept", {"cell": [0, 0]}),
+        ("/accept", {"cell": [0]}),
         ("/finish", {}),
         ("/cards?at=x", None),
         ("/similar?at=1000000", None),
@@ -206,13 +211,36 @@ def test_a_cell_is_checked_then_accepted_then_given_back(ask, session):
     now = ask.json("/check?cell=0,1")
     assert (now["checked"], now["ready"], now["most"]) == (0, False, None)
     for at in now["drawn"]:
-        ask.json("/answer", sent={"at": at, "answer": "wrong", "label": 1})
+        ask.json("/answer", sent={"at": [at], "answer": "wrong", "label": [1]})
     now = ask.json("/check?cell=0,1")
     assert now["ready"]
     assert 0 < now["share"] <= 0.2
-    told = ask.json("/accept", sent={"given": 0, "suggested": 1})
+    told = ask.json("/accept", sent={"cell": [0, 1]})
     assert told["accepted"] == now["open"]
     assert len(ask.json("/undo", sent={})["reopened"]) == now["open"]
+
+
+def test_several_are_answered_and_taken_back_at_once(ask, session):
+    at = session.worklist.suspects[:24].tolist()
+    labels = [(at + 1) % 3 for at in at]
+    told = ask.json("/answer", sent={"at": at, "answer": "wrong", "label": labels})
+    assert (told["left"], told["mine"], told["undo"]) == (130 - 24, 24, 24)
+    assert ask.json("/undo", sent={})["reopened"] == at
+
+
+def test_the_limit_does_not_tell_a_card_of_the_sample_from_a_suspect(ask, session):
+    seen = set()
+    for at in session.worklist.positions.tolist():
+        told = ask.json("/answer", sent={"at": [at], "answer": "right", "label": [-1]})
+        seen.add((told["limit"] is None, told["sample"]))
+        if told["limit"] is not None:
+            break
+    assert seen == {(True, 10), (False, 10)}
+    assert at == session.worklist.sample[-1]
+    hidden = [p is None for p in ask.json("/opening")["pWrong"]]
+    assert hidden == session.worklist.blind.tolist()
+    cards = session.cards(session.worklist.positions.tolist())
+    assert not any(card["likely"] for card, blind in zip(cards, hidden, strict=True) if blind)
 
 
 def test_cards_search_and_similar_examples(ask):
@@ -224,7 +252,7 @@ def test_cards_search_and_similar_examples(ask):
 
 def test_finish_writes_a_new_file_and_decides_again_where_that_is_wished(ask, session, tmp_path):
     at = int(session.worklist.suspects[0])
-    ask.json("/answer", sent={"at": at, "answer": "wrong", "label": 1})
+    ask.json("/answer", sent={"at": [at], "answer": "wrong", "label": [1]})
     done = ask.json("/finish", sent={"again": True})
     assert done["corrected"] == 1
     assert done["again"] == ["found nothing more"]
@@ -255,7 +283,7 @@ def test_pictures_come_from_the_datas_own_folder_and_are_made_anew(tmp_path):
     stolen = photos / "cat" / "0.png"
     data = read_data(photos)
     made = worklist_of(made_decision(data, suspects=4), sample=2)
-    with Journal(tmp_path / "a.jsonl", made) as journal:
+    with Journal(tmp_path / "a.jsonl", lambda: made) as journal:
         session = ReviewSession(data, journal)
         finish = Finish(lambda: (_ for _ in ()).throw(InputError("no")))
         app = review_app(session, title="t", who="ana", token=TOKEN, finish=finish)

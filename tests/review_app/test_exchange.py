@@ -1,5 +1,6 @@
 """Out to another tool and back: the answers that come back are the answers that were given."""
 
+import csv
 import json
 
 import pytest
@@ -41,6 +42,30 @@ def test_a_round_trip_brings_every_answer_back_under_its_name(kind, answered, tm
     other.journal.close()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_sheet_comes_back_however_a_spreadsheet_saved_it(answered, tmp_path, encoding, separator):
+    rows = [*csv.reader(export_cards(answered, "csv").decode().splitlines())]
+    file, head = tmp_path / "back.csv", "sep=;\r\n" if separator == ";" else ""
+    with file.open("w", encoding=encoding, newline="") as out:
+        out.write(head)
+        table = csv.writer(out, delimiter=separator)
+        table.writerow([*rows[0], "grün"])
+        table.writerows([*row[:3], row[3].upper(), *row[4:], "größer; kleiner"] for row in rows[1:])
+    other = fresh(tmp_path)
+    assert import_answers(other, read_returned(file, "csv"), file, "ana") == 4
+    assert other.state.given == answered.state.given
+    other.journal.close()
+
+
+@pytest.mark.parametrize("data", [HEAD.encode() + b"\x81\n", HEAD.encode("utf-16")[:-1], b"\xff"])
+def test_a_sheet_that_is_no_text_is_refused(tmp_path, data):
+    file = tmp_path / "back.csv"
+    file.write_bytes(data)
+    with pytest.raises(InputError, match=r"cannot be read|first line"):
+        read_returned(file, "csv")
+
+
 @pytest.mark.parametrize("kind", ["label-studio", "argilla"])
 def test_two_people_come_back_as_two(kind, answered, tmp_path):
     at = answered.worklist.positions.tolist()
@@ -78,11 +103,11 @@ def test_a_wrong_label_without_another_one_and_any_row_of_the_data_come_back_by_
     answered, tmp_path
 ):
     file = tmp_path / "in.csv"
-    lines = ["r0,cat,,wrong,", "r199,dog,,wrong,eel", "r198,cat,,unsure,", "r197,eel,,,"]
+    lines = ["r6,cat,,wrong,", "r199,dog,,wrong,eel", "r198,cat,,unsure,", "r197,eel,,,"]
     file.write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
     assert import_answers(answered, read_returned(file, "csv"), file, "ben") == 3
     by = answered.state.by
-    assert [by("ben", at)[:2] for at in (0, 199, 198)] == [
+    assert [by("ben", at)[:2] for at in (6, 199, 198)] == [
         ("wrong", -1),
         ("wrong", 2),
         ("unsure", -1),

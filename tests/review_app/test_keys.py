@@ -2,6 +2,7 @@
 
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,23 @@ def own_keys(text):
     """Keys that a file names by itself, in a legend or in a handler."""
     handled = re.findall(r"\bkey(?:\.toLowerCase\(\))? === '([\w/])'", text)
     return handled + re.findall(r"<kbd>(.)</kbd>|el\('kbd', \{[^}]*\}, '(.)'\)", text)
+
+
+def key_table(text):
+    """The table of docs/review.md, as the keys have it."""
+    rows = re.findall(r"keys: \[(.*?)\], word: '.*?', says: '(.*?)'\}", text)
+    arrows = {"ArrowRight": "→", "ArrowLeft": "←"}
+    lines = ["| key | does |", "|---|---|"]
+    for keys, says in rows:
+        names = [key.strip(" '") for key in keys.split(",")]
+        lines.append(f"| {', '.join(arrows.get(name, name) for name in names)} | {says} |")
+    return "\n".join(lines) + "\n\n"
+
+
+def test_the_docs_have_the_same_table():
+    page = Path(__file__).parents[2].joinpath("docs/review.md").read_text(encoding="utf-8")
+    assert key_table(TABLE) in page
+    assert key_table(TABLE.replace("'Z'", "'Y'")) not in page
 
 
 def test_every_key_does_one_thing():

@@ -11,7 +11,11 @@ from made_review import made_decision
 
 
 def answer(who, at, kind, label=-1):
-    return {"entry": "answer", "who": who, "at": int(at), "answer": kind, "label": label}
+    return {"entry": "answer", "who": who, "at": [int(at)], "answer": kind, "label": [label]}
+
+
+def state_of(entries):
+    return ReviewState.of(enumerate(entries, 2), examples=10**6, classes=3)
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +39,21 @@ def test_the_sample_is_mixed_in_early_and_at_no_fixed_place():
     assert np.unique(np.flatnonzero(many.sampled) % SAMPLE_SPACING).size > 1
 
 
+def test_the_first_card_is_the_most_certain_suspect_and_shows_how_certain():
+    for suspects, sample in ((1, 60), (7, 60), (60, 60), (300, 60), (300, 0)):
+        made = worklist_of(made_decision(n=400, suspects=suspects), sample=sample)
+        assert made.positions[0] == 0
+        assert not made.blind[0]
+        assert not np.diff(np.flatnonzero(made.sampled)).max(initial=0) > 2 * SAMPLE_SPACING
+
+
+def test_without_p_wrong_a_card_is_as_likely_a_suspects(made):
+    assert made.blind[made.sampled].all()
+    assert (made.blind & ~made.sampled).sum() == min(50, 59 // 2)
+    half = worklist_of(made_decision(n=1000, suspects=300), sample=50)
+    assert (half.blind & ~half.sampled).sum() == half.sampled.sum()
+
+
 def test_few_suspects_leave_room_for_the_whole_sample(made):
     for suspects in (0, 1, 7, 300):
         worklist = worklist_of(made_decision(n=400, suspects=suspects), sample=60)
@@ -51,7 +70,7 @@ def test_trusted_labels_are_never_drawn():
 
 def test_a_worklist_comes_back_from_its_plain_values(made):
     back = Worklist.from_dict(made.to_dict())
-    for name in ("positions", "suggested", "against", "sampled"):
+    for name in ("positions", "suggested", "likely", "sampled", "blind"):
         assert np.array_equal(getattr(back, name), getattr(made, name))
     assert (back.rest, back.seed, back.classes) == (made.rest, made.seed, made.classes)
 
@@ -65,31 +84,25 @@ def limit_after(made, sample="", suspects=""):
     entries += [
         answer("ana", at, *kinds[v]) for at, v in zip(made.suspects, suspects, strict=False)
     ]
-    return ReviewState.of(entries).rest_limit(made)
+    return state_of(entries).rest_limit(made)
 
 
 def test_before_the_first_answer_everything_may_be_wrong(made):
     now = limit_after(made)
     assert (now.unsettled, now.most, now.checked) == (1000, 1000, 0)
-    assert now.hoped == 60 + audit_limit(size=940, checked=50, wrong=0).limit
 
 
 @pytest.mark.parametrize(
-    ("sample", "wrong", "hoped", "corrected"),
+    ("sample", "wrong", "corrected"),
     [
-        ("r" * 50, 0, 0, 0),
-        ("r" * 45 + "uu", 5, 2, 0),  # open and unsure cards count as wrong
-        ("r" * 48 + "ww", 2, 2, 2),  # what was corrected is no longer left
+        ("r" * 50, 0, 0),
+        ("r" * 45 + "uu", 5, 0),  # open and unsure cards count as wrong
+        ("r" * 48 + "ww", 2, 2),  # what was corrected is no longer left
     ],
 )
-def test_a_sample_and_settled_suspects_leave_the_limit_of_the_audit(
-    made, sample, wrong, hoped, corrected
-):
-    def limit(count):
-        return audit_limit(size=940, checked=50, wrong=count).limit - corrected
-
+def test_a_sample_and_settled_suspects_leave_the_limit_of_the_audit(made, sample, wrong, corrected):
     now = limit_after(made, sample, "r" * 60)
-    assert (now.most, now.hoped) == (limit(wrong), limit(hoped))
+    assert now.most == audit_limit(size=940, checked=50, wrong=wrong).limit - corrected
     assert now.unsettled == 1000 - 60 - sample.count("r") - sample.count("w")
 
 
@@ -98,10 +111,10 @@ def test_an_imported_answer_outside_the_worklist_settles_a_label_of_the_rest(mad
     before = limit_after(made, "r" * 48 + "ww", "r" * 60)
     entries = [answer("ana", at, "right") for at in (*made.sample[:48], *made.suspects)]
     entries += [answer("ana", at, "wrong", 0) for at in (*made.sample[48:], outside)]
-    now = ReviewState.of(entries).rest_limit(made)
+    now = state_of(entries).rest_limit(made)
     assert (now.most, now.unsettled) == (before.most - 1, before.unsettled - 1)
     trusted = np.arange(1000) == outside  # the rest was drawn without it
-    assert ReviewState.of(entries).rest_limit(made, trusted) == before
+    assert state_of(entries).rest_limit(made, trusted) == before
 
 
 def test_the_limit_holds_as_often_as_it_says_whenever_one_stops():
@@ -117,8 +130,8 @@ def test_the_limit_holds_as_often_as_it_says_whenever_one_stops():
         entries = [answer("a", at, "wrong" if wrong[at] else "right", -1) for at in made.sample]
         stop = rng.integers(20)
         entries += [answer("a", at, "right") for at in made.suspects[:stop]]
-        now = ReviewState.of(entries).rest_limit(made)
-        seen = {entry["at"] for entry in entries}
+        now = state_of(entries).rest_limit(made)
+        seen = {at for entry in entries for at in entry["at"]}
         left = sum(wrong[at] for at in range(300) if at not in seen)
         failed += left > now.most
     assert failed <= 36
@@ -135,7 +148,7 @@ def test_the_check_of_the_limit_would_see_one_that_is_too_low():
 
 
 def test_people_who_disagree_leave_a_label_disputed_and_unsettled():
-    state = ReviewState.of([answer("ana", 3, "right"), answer("ben", 3, "wrong", 1)])
+    state = state_of([answer("ana", 3, "right"), answer("ben", 3, "wrong", 1)])
     assert state.outcome(3) == "disputed"
     assert state.settled(3) is None
     state.add(answer("ben", 3, "right"))
@@ -156,7 +169,7 @@ def test_agreement_counts_what_both_saw_by_hand(answers, same, kappa):
         for at, both in enumerate(answers)
         for who, kind in zip(("ana", "ben"), both, strict=False)
     ]
-    (agreement,) = ReviewState.of(entries).agreements()
+    (agreement,) = state_of(entries).agreements()
     assert (agreement.first, agreement.second, agreement.same) == ("ana", "ben", same)
     assert agreement.both == sum(len(both) == 2 for both in answers)
     assert agreement.kappa == pytest.approx(kappa)
@@ -165,8 +178,8 @@ def test_agreement_counts_what_both_saw_by_hand(answers, same, kappa):
 def test_an_act_that_is_none_is_an_error():
     from dris.core.errors import InputError
 
-    with pytest.raises(InputError, match="invalid entry"):
-        ReviewState.of([{"entry": "burn", "who": "ana"}])
+    with pytest.raises(InputError, match="line 2"):
+        state_of([{"entry": "burn", "who": "ana"}])
 
 
 # -- cells -----------------------------------------------------------------------------------------
@@ -190,12 +203,12 @@ def test_the_limit_on_the_rest_of_a_cell_is_the_audits_less_what_is_known():
     cell = cells_of(worklist_of(decision), decision.data.labels)[0, 1]
     entries = [answer("a", at, "wrong", 1) for at in cell.sample[:18]]
     entries += [answer("a", cell.sample[18], "right"), answer("a", cell.sample[19], "wrong", 2)]
-    now = check_cell(cell, ReviewState.of(entries))
+    now = check_cell(cell, state_of(entries))
     assert now.ready
     assert (now.checked, now.other, len(now.open)) == (20, 2, 80)
     assert now.most == audit_limit(size=100, checked=20, wrong=2).limit - 2
     more = next(at for at in cell.members if at not in cell.sample)
-    later = check_cell(cell, ReviewState.of([*entries, answer("a", more, "right")]))
+    later = check_cell(cell, state_of([*entries, answer("a", more, "right")]))
     assert (later.most, len(later.open)) == (now.most - 1, 79)
 
 
@@ -203,5 +216,5 @@ def test_a_small_cell_is_checked_whole():
     decision = made_decision(n=90, suspects=9)
     cell = cells_of(worklist_of(decision), decision.data.labels)[0, 1]
     assert sorted(cell.sample) == sorted(cell.members)
-    now = check_cell(cell, ReviewState.of(answer("a", at, "wrong", 1) for at in cell.members))
+    now = check_cell(cell, state_of(answer("a", at, "wrong", 1) for at in cell.members))
     assert (now.open, now.most, now.ready) == ((), 0, False)

@@ -15,8 +15,9 @@ import pytest
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
+from dris.review_app.journal import Journal, journal_beside
 from dris.review_app.session import ReviewSession
-from dris.review_app.worklist import NO_LABEL, Journal, journal_beside, open_journal, worklist_of
+from dris.review_app.worklist import NO_LABEL, worklist_of
 from made_review import made_decision, made_session, made_table
 
 
@@ -34,7 +35,7 @@ def first(session, k=0):
 
 def answers(folder):
     with made_session(folder).journal as journal:
-        return list(journal.entries())
+        return [entry for _, entry in journal.entries()]
 
 
 # -- answers ---------------------------------------------------------------------------------------
@@ -44,7 +45,7 @@ def test_whoever_opens_it_again_finds_every_answer_and_the_same_cards(session, t
     session.answer("ana", first(session), "right")
     session.answer("ben", first(session, 1), "unsure")
     last = json.loads(session.journal.path.read_text(encoding="utf-8").splitlines()[-1])
-    assert (last["who"], last["answer"], last["label"]) == ("ben", "unsure", NO_LABEL)
+    assert (last["who"], last["answer"], last["label"]) == ("ben", "unsure", [NO_LABEL])
     cards = session.worklist.positions.tolist()
     session.journal.close()
     again = made_session(tmp_path)
@@ -119,7 +120,7 @@ def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(session, t
         file.write(b'{"entry":"answer","who":"an')
     again = made_session(tmp_path)
     again.answer("ana", first(again, 1), "unsure")
-    assert [entry["answer"] for entry in again.journal.entries()] == ["right", "unsure"]
+    assert [entry["answer"] for _, entry in again.journal.entries()] == ["right", "unsure"]
     again.journal.close()
 
 
@@ -135,7 +136,7 @@ def test_two_processes_cannot_write_one_review(session, tmp_path):
     ("name", "change"),
     [
         ("positions", lambda values: values[:-1]),
-        ("suspicion", lambda values: [values]),
+        ("p_wrong", lambda values: [values]),
         ("positions", lambda values: [values[0], *values[:-1]]),
         ("positions", lambda values: [10**6, *values[1:]]),
         ("positions", lambda values: [-3, *values[1:]]),
@@ -174,7 +175,7 @@ def test_not_even_a_line_break_is_added_to_a_file_that_is_no_review(tmp_path):
     ):
         path.write_bytes(text)
         with pytest.raises(InputError, match="never replaced"):
-            open_journal(path, lambda: pytest.fail("it was decided"))
+            Journal(path, lambda: pytest.fail("it was decided"))
         assert path.read_bytes() == text
 
 
@@ -186,10 +187,10 @@ def test_a_file_of_answers_appears_with_its_first_line_whole_or_not_at_all(tmp_p
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match="No space left"):
-        Journal(path, made)
+        Journal(path, lambda: made)
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
-    Journal(path, made).close()
+    Journal(path, lambda: made).close()
     assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
 
 
@@ -208,7 +209,7 @@ def test_an_answer_that_does_not_fit_on_the_disk_spoils_none_that_comes_after(se
     assert session.journal.path.read_bytes() == before
     assert not session.state.outcome(first(session))
     session.answer("ana", first(session, 1), "right")
-    assert [entry["at"] for entry in session.journal.entries()] == [first(session, 1)]
+    assert [entry["at"] for _, entry in session.journal.entries()] == [[first(session, 1)]]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "nowhere"])
@@ -223,7 +224,7 @@ def test_where_no_answers_can_be_written_nothing_is_decided(tmp_path, kind):
     else:
         path = tmp_path / "absent" / "answers.jsonl"
     with pytest.raises(InputError, match=r"pipe|folder"):
-        open_journal(path, lambda: pytest.fail("it was decided"))
+        Journal(path, lambda: pytest.fail("it was decided"))
 
 
 def test_an_empty_file_and_a_link_to_nothing_can_hold_a_review(tmp_path):
@@ -231,7 +232,7 @@ def test_an_empty_file_and_a_link_to_nothing_can_hold_a_review(tmp_path):
     (tmp_path / "empty").touch()
     (tmp_path / "link").symlink_to("target")
     for name in ("empty", "link"):
-        Journal(tmp_path / name, made).close()
+        Journal(tmp_path / name, lambda: made).close()
         Journal(tmp_path / name).close()
     assert (tmp_path / "link").is_symlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "link", "target"]
@@ -258,7 +259,7 @@ def test_answers_lie_beside_a_folder_and_never_in_it(tmp_path):
 
 def test_a_review_that_was_begun_decides_nothing_again(session):
     session.journal.close()
-    open_journal(session.journal.path, lambda: pytest.fail("it was decided")).close()
+    Journal(session.journal.path, lambda: pytest.fail("it was decided")).close()
 
 
 # -- what is shown ---------------------------------------------------------------------------------
@@ -288,7 +289,7 @@ def test_similar_examples_come_nearest_first_and_a_copy_has_distance_zero(tmp_pa
     path = made_table(tmp_path)
     data = read_data(path, label="kind", id="name", features=["mass"])
     made = worklist_of(made_decision(data))
-    with Journal(tmp_path / "a.jsonl", made) as journal:
+    with Journal(tmp_path / "a.jsonl", lambda: made) as journal:
         features = np.r_[data.x[:1], data.x[:1], data.x[2:]]
         near = ReviewSession(data, journal, features=features).similar(0)
     assert near[0]["id"] == "r1"

@@ -1,9 +1,12 @@
 import dataclasses
+import hashlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from dris import InputError
+from experiments.datasets import published
 from experiments.datasets.catalogue import KNOWN, KnownData, load, load_set, set_status, status
 from experiments.datasets.food101 import decode_images
 from experiments.tests.datasets.made_archives import (
@@ -18,6 +21,10 @@ from experiments.tests.datasets.made_archives import (
     write_unpacked,
 )
 
+HUMAN = SimpleNamespace(
+    published=published._CIFAR10N_FILE,
+    sums=published._CIFAR10N,
+)
 ARCHIVE = cifar_archive()
 TINY = tiny_cifar(ARCHIVE)
 
@@ -148,6 +155,7 @@ def test_status_covers_every_known_set_and_needs_no_data(tmp_path):
         "mnist",
         "fashion-mnist",
         "cifar10",
+        "cifar10n",
         "cifar100",
         "cifar100-coarse",
         "food101",
@@ -159,6 +167,27 @@ def test_every_known_set_names_its_licence_and_citation():
         assert known.name == name
         assert known.licence
         assert known.citation
-        for published in known.published:
-            assert published.address.startswith("http")
-            assert published.address.endswith(published.file.rpartition("/")[2])
+        for one in known.published:
+            named = one.address.endswith(one.file.rpartition("/")[2])
+            assert one.by_hand or (one.address.startswith("http") and named)
+
+
+def test_labels_by_people_are_copied_by_hand_and_checked_array_by_array(tmp_path, monkeypatch):
+    here = write_unpacked(tmp_path)
+    known = dataclasses.replace(KNOWN["cifar10n"], published=(TINY.published[0], HUMAN.published))
+    with pytest.raises(InputError, match=r"cifar-10n\.npz is not in .*copy it into"):
+        load_set(known, data_dir=tmp_path)  # and nothing is downloaded
+    labels = {name: np.array([0, 1, 1, 1, 0], dtype=np.int8) for name in HUMAN.sums}
+    labels["worse_label"][0] = 1
+    np.savez(tmp_path / "cifar-10n.npz", **labels)
+    with pytest.raises(InputError, match="not as published"):
+        load_set(known, data_dir=tmp_path)
+    for name, array in labels.items():
+        monkeypatch.setitem(HUMAN.sums, name, hashlib.sha256(array.tobytes()).hexdigest())
+    data = load_set(known, data_dir=tmp_path)
+    assert here.is_dir()
+    assert {name: given.tolist() for name, given in data.given.items()} == {
+        "aggregate": [0, 1, 1, 1, 0],
+        "random1": [0, 1, 1, 1, 0],
+        "worse": [1, 1, 1, 1, 0],
+    }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dris import SCORES, Dynamics
-from experiments.dris_internals import empirical_gap
+from experiments.assumptions import empirical_gap
 from experiments.kinds.ensemble_cell import (
     EDGES,
     PLAIN,

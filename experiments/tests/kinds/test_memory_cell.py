@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.dris_internals import NoisyLabels, Subset, TargetRun
+from experiments.dris_internals import NoisyLabels, Subset
 from experiments.kinds import memory_cell, static_cell
 from experiments.kinds.memory_cell import memory
 from experiments.scales import scale_of
 from experiments.spec import Cell, Noise
+from experiments.targets.target_run import TargetRun
 from experiments.workspace import Loaded, Workspace
 
 TRUE = np.array([0, 0, 0, 0, 1, 1])

@@ -131,7 +131,6 @@ def test_the_clock_of_a_lane_waits_for_the_gpu_of_the_lane(monkeypatch, tmp_path
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(current[-1]))
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
-    monkeypatch.setattr("dris.learn.trainers.networks.loop._compiled", False)
     precision = torch.get_float32_matmul_precision()
 
     def clocked(cells, folder, workspace, tick):

@@ -93,10 +93,12 @@ def test_the_gate_gets_the_canaries_that_it_needs(n):
     assert half >= canaries_needed()
 
 
-def test_winners_are_the_highest_means_and_identical_gaps_decide():
+def test_winners_are_the_highest_means_and_a_spread_decides():
     first, second, _ = winners(FOUND)
     assert (first.rule, first.next, second.rule) == ("el2n", "gated", "rank_variance")
-    assert first.lead.outcome == "above"
+    assert "no spread" in str(first)  # of three identical gaps nothing is decided
+    slight = made_up(MEANS, lambda rule, seed: 0.001 * seed * (rule == "el2n"))
+    assert winners(slight)[0].lead.outcome == "above"
     noisy = made_up(MEANS, lambda rule, seed: (0.4 if seed else -0.4) * (rule == "el2n"))
     assert winners(noisy)[0].lead.outcome == "undecided"  # the twin: spread undoes the decision
 

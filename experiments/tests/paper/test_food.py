@@ -5,8 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
-from dris import InputError, train_target  # noqa: E402
-from experiments.dris_internals import NothingPassesError, TargetRun  # noqa: E402
+from dris import InputError  # noqa: E402
+from experiments.dris_internals import NothingPassesError  # noqa: E402
 from experiments.dris_torch import Network  # noqa: E402
 from experiments.kinds import food_cell as kind  # noqa: E402
 from experiments.kinds.shared import Ensembles  # noqa: E402
@@ -15,6 +15,8 @@ from experiments.networks.backbones import random_trunk  # noqa: E402
 from experiments.paper import food  # noqa: E402
 from experiments.scales import scale_of  # noqa: E402
 from experiments.spec import CLEAN  # noqa: E402
+from experiments.targets.static import train_target  # noqa: E402
+from experiments.targets.target_run import TargetRun  # noqa: E402
 from experiments.workspace import Workspace  # noqa: E402
 
 CELL = food.cells(scale_of("smoke"))[0]

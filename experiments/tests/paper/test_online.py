@@ -4,7 +4,7 @@ import pytest
 pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
 from dris import Dynamics
-from experiments.dris_internals import Importance, TargetRun
+from experiments.dris_internals import Importance
 from experiments.kinds.online_cell import plan_of, redraw, summarize_run
 from experiments.paper import online, smoothing
 from experiments.records import Records
@@ -13,6 +13,7 @@ from experiments.rules import SAMPLERS, Sampler
 from experiments.scales import scale_of
 from experiments.setups import ONLINE
 from experiments.spec import CLEAN
+from experiments.targets.target_run import TargetRun
 from experiments.workspace import Workspace
 
 PROXIES = Dynamics.from_losses([[0.1, 0.2, 0.9, 0.5], [0.9, 0.2, 0.1, 0.6]])

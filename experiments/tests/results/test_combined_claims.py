@@ -11,6 +11,8 @@ HIGH, LOW, MIXED = {0: 0.9, 1: 0.8, 2: 0.9}, {0: 0.5, 1: 0.4, 2: 0.4}, {0: 0.9, 
     [
         (["reproduced", "reproduced"], "reproduced"),
         (["reproduced", "undecided"], "undecided"),
+        (["reproduced", "two seeds agree"], "two seeds agree"),
+        (["two seeds oppose", "undecided"], "two seeds oppose"),
         (["not testable at this scale", "undecided"], "not testable at this scale"),
         (["waiting for seeds", "undecided"], "waiting for seeds"),
         (["waiting for seeds", "not testable at this scale"], "not testable at this scale"),
@@ -29,6 +31,28 @@ def test_a_curve_falls_only_when_every_step_does():
     assert falling("down", {0.2: HIGH, 0.1: LOW}).outcome == "contradicted"
     assert falling("down", {0.1: HIGH, 0.2: MIXED, 0.3: LOW}).outcome == "undecided"
     assert falling("down", {0.1: HIGH, 0.2: {}}).outcome == "waiting for seeds"
+
+
+@pytest.mark.parametrize(
+    ("second", "outcome"),
+    [(0.7, "two seeds agree"), (0.3, "undecided")],
+)
+def test_two_seeds_agree_or_oppose_and_decide_nothing(second, outcome):
+    large, small = {0: 0.9, 1: second}, {0: 0.1, 1: 0.4}
+    claim = above("a", large, small)
+    assert claim.outcome == outcome
+    assert "p =" not in claim.evidence
+    against = "two seeds oppose" if outcome == "two seeds agree" else outcome
+    assert above("a", small, large).outcome == against
+    # The twin: a third seed decides.
+    assert above("a", {**large, 2: 0.8}, {**small, 2: 0.1}).outcome != "two seeds agree"
+
+
+def test_a_row_of_fewer_seeds_is_never_the_best_of_a_column():
+    values = {("one", "c"): [0.9], ("three", "c"): [0.5, 0.6, 0.7], ("more", "c"): [0.4, 0.5, 0.5]}
+    rows = Table("t", ["one", "three", "more"], ["c"], values).markdown().splitlines()[2:]
+    assert ["**" in row for row in rows] == [False, True, False]
+    assert "<u>" in rows[2]
 
 
 @pytest.mark.parametrize("seeds", [0, 1])

@@ -1,7 +1,8 @@
 """The command line: thin commands over the library; heavy imports live inside each of them.
 
 Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong usage,
-70 an error of dris itself (--debug shows where), 130 interrupted.
+70 an error of dris itself (--debug shows where), 130 interrupted. `dris check` answers by 0, 1 and
+2, so that 3 stands for either mistake there.
 
 In reading order: `data_options` (what all commands about data share), `recipes` (the options of a
 run as a file), `data_commands` (all that read data), `runs_table`, `output`. Here stand how help
@@ -21,19 +22,21 @@ from typer.core import TyperCommand, TyperGroup
 
 from dris.cli import data_commands as data
 from dris.cli.data_options import DECIDING, READING, flag, option, takes
-from dris.cli.output import open_closed_streams, showing_notes, signals_as_ctrl_c
+from dris.cli.output import Output, open_closed_streams, showing_notes, signals_as_ctrl_c
 
 # How torch, threads and forks word it, which raise no MemoryError.
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
 
+_LITTLE_MEMORY = 1 << 30  # bytes of address space
+
 GROUPS = {
-    "Your data": ("clean", "review", "prune", "weights", "audit", "rules"),
+    "Your data": ("clean", "check", "review", "prune", "weights", "audit", "rules"),
     "A closer look": ("corrupt", "certify"),
     "Scale": ("rank", "runs"),
 }
 _CHECKED = ("canaries", "matrix", "at_most", "skip_harm_check")
 _WHERE = ("workers", "device", "engine", "address", "cpus", "gpus", "store")
-_WRITTEN = ("out", "force", "verbose", "as_json", "config")
+_WRITTEN = ("out", "force", "verbose", "quiet", "as_json", "config")
 # By the name of the parameter; what is not here is the command's own and comes first.
 PANELS = {
     "The data": READING,
@@ -43,6 +46,7 @@ PANELS = {
     "What is written": _WRITTEN,
 }
 _OWN, _MORE = "Options", "More"
+MISTAKE = 3  # where 1 and 2 are answers
 
 
 class GroupedHelp(TyperGroup):
@@ -112,6 +116,19 @@ class PanelledHelp(TyperCommand):
                     formatter.write_dl([records[name] for name in sections[title]])
 
 
+class AnsweringCommand(PanelledHelp):
+    """A command whose exit codes 0 to 2 are answers: a mistake has one of its own."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Parse what was typed."""
+        try:
+            return super().make_context(*args, **more)
+        except Exception as error:
+            if getattr(error, "exit_code", None) == 2:  # wrong usage
+                error.exit_code = MISTAKE  # type: ignore[attr-defined]
+            raise
+
+
 def sort_into(
     names: Iterable[str], groups: Mapping[str, tuple[str, ...]], rest: str
 ) -> Iterator[tuple[str, list[str]]]:
@@ -131,7 +148,8 @@ def sort_into(
 
 app = typer.Typer(
     cls=GroupedHelp,
-    help="Choose what to train on when the labels cannot be trusted.",
+    help="Find the labels that are wrong, drop or correct only those, and measure what that "
+    "changes.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -199,7 +217,9 @@ def certify(
         identical=not different_models,
         rank_error=rank_error,
     )
-    typer.echo(str(certificate))
+    output = Output(as_json=False)
+    for line in str(certificate).splitlines():
+        output.say(line, whole=line.startswith("  "))
 
 
 @app.command()
@@ -233,6 +253,7 @@ app.add_typer(data.audit, name="audit")
 for each in (app, data.audit):
     for command in each.registered_commands:
         command.cls = PanelledHelp
+app.command(cls=AnsweringCommand)(takes(data.check, *READING, *data.CHECKING))
 
 
 def main() -> None:
@@ -250,6 +271,7 @@ def guarded_main(app: typer.Typer, name: str = "dris") -> None:
             stream.reconfigure(errors="replace")
     debug = "--debug" in sys.argv[1:]
     sys.argv[1:] = [word for word in sys.argv[1:] if word != "--debug"]
+    warn_of_little_memory(name)
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = Printable(streams[0]), Printable(streams[1])
     try:
@@ -264,9 +286,25 @@ def guarded_main(app: typer.Typer, name: str = "dris") -> None:
             raise
         code, sentence = _outcome(error)
         typer.echo(f"{name}: {sentence}", err=True)
-        sys.exit(code)
+        answers = sys.argv[1:2] == ["check"]
+        sys.exit(MISTAKE if answers and code == 1 else code)
     finally:
         sys.stdout, sys.stderr = streams
+
+
+def warn_of_little_memory(name: str) -> None:
+    """Say so where so little may be allocated that the libraries below end without a word."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY and most < _LITTLE_MEMORY:
+        typer.echo(
+            f"{name}: this process may address {most >> 20:,} MB, and below 1,024 MB libraries may "
+            "fail without a word; raise the limit with ulimit -v",
+            err=True,
+        )
 
 
 def _is_interruption(error: BaseException | None) -> bool:

@@ -1,4 +1,4 @@
-"""The commands that read data: clean, prune, weights, rules, review, audit, corrupt, rank."""
+"""The commands that read data: clean, check, prune, weights, review, audit, corrupt and rank."""
 
 import shlex
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dris.cli import data_options as o
-from dris.cli.data_options import DataOptions, again, flag, names_in, option
+from dris.cli.data_options import DataOptions, Run, again, flag, names_in, option, share
 from dris.cli.output import Output
 from dris.core.errors import InputError
 from dris.core.select.rule_parameters import PARAMETERS
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dris.review_app.session import Corrections
 
 RECOMMENDED = "recommended"
-NEAR_ASSUMPTION = 0.9  # of --at-most: a limit on all labels above this share of it says nothing
 NoReport = Annotated[bool, flag("--no-report", "Write no report.html.")]
 Scores = Annotated[bool, flag("--scores", "Write scores.parquet and recipe.json too.")]
 
@@ -32,20 +31,52 @@ def clean(
     fix: Annotated[
         bool, flag("--fix", "Keep suspects with the suggested label where it is sure.")
     ] = False,
+    near_duplicates: Annotated[str, option("HOW", "list, or keep-one row of each group.")] = "list",
     scores: Scores = False,
     no_report: NoReport = False,
 ) -> None:
-    """Drop the labels that look wrong, and only those: OUT/cleaned.*, issues.csv, report.html.
+    """Drop the labels that are probably wrong, and only those: OUT/cleaned.*, report.html.
 
     FORMATS
     Example: dris clean people.csv --label income --id person
     """
+    from dris.pipeline.neighbours import check_near_duplicates
     from dris.pipeline.route import clean as decide
 
     outputs = {"scores": scores, "report": not no_report, "columns": names_in(columns)}
-    run = options.run(decide, options.read(), outputs, fix=fix)
-    _print_decision(options, run.decision, run.files[0])
-    options.print_files(run)
+    check_near_duplicates(near_duplicates)
+    run = options.run(decide, options.read(), outputs, fix=fix, near_duplicates=near_duplicates)
+    _print_decision(options, run)
+
+
+_OF_WRITING = ("at_most", "skip_harm_check", "force", "verbose", "quiet")
+CHECKING = tuple(name for name in o.DECIDING if name not in _OF_WRITING)
+
+
+def check(
+    options: DataOptions,
+    max_noise: Annotated[
+        float | None, option("SHARE", "Largest noise rate that is fine, 0.05 or 5%.", parser=share)
+    ] = None,
+) -> None:
+    """Say whether more labels are wrong than allowed: a line, and exit code 0, 1 or 2 for CI.
+
+    0 the noise rate is within the limit, 1 it is above, 2 cannot tell; 3 nothing was checked,
+    for the data or the options break a rule.
+    FORMATS
+    Example: dris check people.csv --label income --max-noise 5%
+    """
+    from dris.pipeline.noise_check import check_limit, check_noise
+    from dris.pipeline.route import clean
+
+    if max_noise is None:
+        raise InputError("check needs `max_noise`, the largest noise rate that is fine, such as 5%")
+    check_limit(max_noise)
+    decision, _ = replace(options, skip_harm_check=True).decide(clean, options.read())
+    done = check_noise(decision, max_noise)
+    options.output.say(str(done))
+    options.output.result({"command": "check", **done.to_dict()})
+    raise typer.Exit(done.exit_code)
 
 
 def _parameter(name: str, metavar: str | None = "X") -> object:
@@ -82,7 +113,7 @@ def prune(
     if keep is None:
         raise InputError(
             "prune needs `keep`, the share of the examples to keep, such as 0.25; "
-            "dris clean drops only what looks wrong"
+            "dris clean drops only what is probably wrong"
         )
     if not 0 < keep <= 1:
         meant = 1 < keep <= 100 and keep == int(keep)
@@ -95,25 +126,25 @@ def prune(
     check_rule(made, keep, canaries=planted, n=len(data))
     outputs = {"form": form, "scores": scores, "report": not no_report}
     run = options.run(decide, data, outputs, keep=keep, rule=made)
-    _print_decision(options, run.decision, run.files[0] if form == "data" else None)
-    options.print_files(run)
+    _print_decision(options, run)
 
 
 def weights(
     options: DataOptions,
-    rule: Annotated[str, option("NAME", "A score, 0 or more.")] = "rank_variance",
-    smoothing: Annotated[float, option("X", "Towards uniform draws.")] = 0.1,
-    exponent: Annotated[float, option("X", "Of weights: 1 unbiased, 0 all alike.")] = 1.0,
+    rule: Annotated[str, option("NAME", "p_wrong, or a score to draw by.")] = "p_wrong",
+    smoothing: Annotated[float, option("X", "Of a score: towards uniform draws.")] = 0.1,
+    exponent: Annotated[float, option("X", "Of a score: 1 unbiased, 0 all alike.")] = 1.0,
     form: Annotated[str, option("HOW", "What to write: csv or parquet.", "--as")] = "csv",
 ) -> None:
     """Write how often to draw each example and how much it counts: OUT/weights.csv.
 
     FORMATS
-    Canaries get 0 and 0: their labels were flipped.
+    By P(wrong) likely wrong labels count for less; by a score canaries get 0 and 0.
     Example: dris weights people.csv --label income --id person
     """
     from dris.pipeline.decision import check_weighting
     from dris.pipeline.route import weights as decide
+    from dris.pipeline.wording import describe_data
 
     check_weighting(rule, smoothing=smoothing, exponent=exponent)
     how = {"score": rule, "smoothing": smoothing, "exponent": exponent}
@@ -122,12 +153,28 @@ def weights(
     if weighting is None:
         raise InputError("nothing was weighted")
     plan, drawn = weighting.importance, weighting.positions.size
-    say(f"{drawn:,} examples weighted by {rule}, {len(run.decision) - drawn:,} canaries get 0")
-    say(f"  effective size      {plan.effective_size:,.0f} (a full pass is worth as many)")
-    say(f"  concentration size  {plan.concentration_size:,.0f} (carry the draws)")
-    say(f"  largest weight      {plan.largest_weight:.3g}")
-    sizes = ("effective_size", "concentration_size", "largest_weight")
-    options.print_files(run, weighted_by=rule, **{name: getattr(plan, name) for name in sizes})
+    sizes = {
+        "effective_size": weighting.effective_size,
+        "largest_weight": float(weighting.weights.max()),
+    }
+    say(describe_data(run.decision, options.title))
+    by = "P(wrong)" if rule == "p_wrong" else rule
+    say(f"{drawn:,} examples weighted by {by}", indent=2)
+    if drawn < len(run.decision):
+        say(
+            f"{len(run.decision) - drawn:,} canaries get weight 0: their labels are flipped",
+            indent=2,
+        )
+    size = sizes["effective_size"]
+    say(f"Effective size {size:,.0f}: a full pass is worth that many examples", indent=2)
+    if plan is not None:
+        sizes["concentration_size"] = plan.concentration_size
+        say(
+            f"Concentration size {plan.concentration_size:,.0f}: that many get most draws", indent=2
+        )
+    say(f"Largest weight {sizes['largest_weight']:.3g}", indent=2)
+    say("")
+    options.print_files(run, weighted_by=rule, **sizes)
 
 
 def rules() -> None:
@@ -155,31 +202,60 @@ def _rule(name: str, **parameters: object) -> "str | Rule":
     return rule_of(name, **parameters)
 
 
-def _print_decision(options: DataOptions, decision: "Decision", kept: Path | None) -> None:
-    """The decision in words, and how to check it where the limit is loose."""
+def _print_decision(options: DataOptions, run: Run) -> None:
+    """The decision in words, the files, and the command to go on with."""
+    from dris.pipeline.wording import drops_nothing, facts, notes_to_print
+
+    decision, say = run.decision, options.output.say
+    lines = facts(decision, options.title)
+    helps = decision.harm is not None and decision.harm.says == "helps"
+    warn = drops_nothing(decision)
+    styles = {"change": "green" if helps else "", "kept": "yellow" if warn else ""}
+    say(lines.pop("data"))
+    if not options.verbose:
+        lines.pop("limit", "")
+    for name, text in lines.items():
+        if name == "clearest":
+            say("")
+        say(text, styles.get(name, ""), indent=2)
+    for note in notes_to_print(decision):
+        say(f"Note: {note}", "yellow", indent=2)
+    if options.verbose:
+        _print_details(options, decision)
+    say("")
+    options.print_files(run)
+    say(f"Next: {_next_step(options, run)}", whole=True)
+
+
+def _next_step(options: DataOptions, run: Run) -> str:
+    """The command to go on with, which finds what this one trained."""
+    from dris.pipeline.wording import next_step
+
+    decision = run.decision
+    if decision.keep is not None and run.form == "data":
+        return options.step("audit", "draw", run.files[0], written=decision.data)
+    words = next_step(decision)
+    step = options.step(*words, *(options.data or []))
+    if words[0] != "review":
+        return step
+    more = [word for path in options.records or () for word in ("--from", str(path))]
+    more += [] if options.out == Path("dris-out") else ["--out", str(options.out)]
+    return f"{step} {shlex.join(more)}".rstrip()
+
+
+def _print_details(options: DataOptions, decision: "Decision") -> None:
+    """All notes and checks."""
+    from dris.pipeline.wording import column_notes, limit
+
     say = options.output.say
-    for line in decision.lines():
-        say(line)
-    if options.verbose and decision.judgement is not None:
+    for note in column_notes(decision):
+        say(f"Note: {note}", indent=2)
+    if decision.judgement is not None:
+        if not limit(decision):
+            say("No limit: canaries do not bound the wrong labels here; dris audit does", indent=2)
+        say(f"Checks ({decision.judgement.looks}):", indent=2)
         for one in decision.judgement.checks.values():
-            say(f"  {one}")
-    if not decision.limits:
-        return
-    check = "dris audit"
-    if kept is not None:
-        check = options.step("audit", "draw", kept, written=decision.data)
-    sample = f"check a sample for a limit that needs no assumption: {check}"
-    if max(most.share for most in decision.corruption) > NEAR_ASSUMPTION * options.at_most:
-        say(
-            f"so     how many labels are wrong cannot be told from canaries here, up to "
-            f"{options.at_most:.0%} are allowed for; if fewer surely are, say so with --at-most, "
-            f"or {sample}"
-        )
-    elif decision.limit_says == "not to be trusted":
-        say(f"so     plant other --canaries, or {sample}")
-    elif decision.limit_says == "nothing":
-        less = "" if decision.keep is None else "keep less, or "
-        say(f"so     {less}{sample}")
+            say(str(one), indent=4)
 
 
 REVIEWING = (
@@ -225,12 +301,12 @@ def review(
         decision, _ = new.decide(clean, new.read())
         recipe, writer = new.recipe_values(decision), new.writer()
         files = write_outputs(decision, new.out, title=new.title, recipe=recipe, writer=writer)
-        return [*decision.lines(), *(f"wrote {path}" for path in files)]
+        return [*decision.lines(), *(f"Wrote {path}" for path in files)]
 
     def tell(line: str) -> None:
-        options.output.say(line)
+        options.output.say(line, whole=True)
         if line.startswith("open "):
-            options.output.say(f"Ctrl-C ends it; to go on: {again()}")
+            options.output.say(f"Ctrl-C ends it. To go on: {again()}", whole=True)
 
     done = review_labels(
         data,
@@ -251,14 +327,15 @@ def review(
         tell=tell,
     )
     for line in done.lines():
-        options.output.say(line)
+        options.output.say(line, whole=True)
     if give is not None and take is None:
-        options.output.say(f"filled in, take it back: {_import_step(options, give, tool)}")
+        step = _import_step(options, give, tool)
+        options.output.say(f"Once it is filled in: {step}", whole=True)
     if done.corrections is not None:
         later = replace(options, trusted=done.corrections.column).step(
             "clean", done.files[0], written=data
         )
-        options.output.say(f"later runs never drop what is trusted: {later}")
+        options.output.say(f"Next: {later}", whole=True)
     options.output.result({"command": "review", **done.to_dict()})
 
 
@@ -305,13 +382,16 @@ def draw(
     )
     count, best, one = drawn.positions.size, drawn.if_none_wrong, drawn.if_one_wrong
     output = options.output
-    output.say(f"wrote {out}: {count:,} of {len(data):,} examples, drawn at random")
-    output.say(f"wrote {beside(out)}: what was drawn from what; keep it beside the CSV file")
-    output.say("fill in answer in every row (right, wrong or unsure), and corrected if you know it")
-    output.say(
-        f"none wrong would prove at most {best.share:.2%}, one wrong at most {one.share:.2%}"
-    )
-    output.say(f"then: {shlex.join(['dris', 'audit', 'read', str(out)])}")
+    output.say(f"Drew {count:,} of {len(data):,} rows at random")
+    output.say('Fill in "answer" in every row: right, wrong or unsure', indent=2)
+    output.say('Fill in "corrected" where you know the true label', indent=2)
+    none, single = f"{best.share:.2%}".replace("%", " %"), f"{one.share:.2%}".replace("%", " %")
+    output.say(f"If none is wrong, at most {none} of all labels are; if one is, {single}", indent=2)
+    output.say("")
+    wide = max(len(str(out)), len(str(beside(out))))
+    output.say(f"{out!s:<{wide}}  to fill in", indent=2, whole=True)
+    output.say(f"{beside(out)!s:<{wide}}  the draw; keep it beside", indent=2, whole=True)
+    output.say(f"Next: {shlex.join(['dris', 'audit', 'read', str(out)])}", whole=True)
     output.result(
         {
             "command": "audit draw",
@@ -340,8 +420,8 @@ def read(
     output.say(str(limit))
     if limit.wrong:
         output.say(
-            f"without the {limit.wrong:,} that are not right, or with them corrected: at most "
-            f"{limit.share_after:.2%} of the rest"
+            f"Without these {limit.wrong:,}, or with them corrected: at most "
+            f"{100 * limit.share_after:.2f} % of the rest"
         )
     output.result({"command": "audit read", **limit.to_dict()})
 
@@ -388,8 +468,14 @@ def corrupt(
         write_ids(data, truth, columns=columns, writer=both)
     flipped = int(noisy.flipped.sum())
     say = options.output.say
-    say(f"wrote {out}: {flipped:,} of {len(data):,} labels flipped ({kind})")
-    say(f"wrote {truth}: the true labels and what was flipped, apart, so that no model learns it")
+    say(f"Flipped {flipped:,} of {len(data):,} labels ({kind})")
+    wide = max(len(str(out)), len(str(truth)))
+    say(f"{out!s:<{wide}}  the data with flipped labels", indent=2, whole=True)
+    say(
+        f"{truth!s:<{wide}}  the true labels, apart, so that no model learns them",
+        indent=2,
+        whole=True,
+    )
     options.output.result(
         {
             "command": "corrupt",
@@ -451,17 +537,15 @@ def rank(
     except KeyboardInterrupt:
         output.note(f"what is finished is kept in {out}; to go on: {again()}")
         raise
-    output.say(
-        f"{done.examples:,} examples, {done.proxies} proxies, read {done.passes} times: "
-        f"{len(done.scores)} shards of scores in {out}"
-    )
-    output.say(
-        "ranks and rank variances are exact"
-        if done.variance_error == 0
-        else f"ranks are off by at most {max(done.rank_errors):.2g}, rank variances by at most "
-        f"{done.variance_error:.2g} (for dris certify: --rank-error {done.rank_error:.3g})"
-    )
+    output.say(f"Ranked {done.examples:,} examples by {done.proxies} proxies")
+    output.say(f"Wrote {len(done.scores)} shards of scores to {out}")
+    if done.variance_error == 0:
+        output.say("Ranks and rank variances are exact")
+    else:
+        output.say(f"Ranks are off by at most {max(done.rank_errors):.2g}")
+        output.say(f"Rank variances are off by at most {done.variance_error:.2g}")
+        output.say(f"Next: dris certify --rank-error {done.rank_error:.3g}", whole=True)
     if done.kept is not None:
         ties = f", {done.kept.tied:,} of them drawn among equals" if done.kept.tied else ""
-        output.say(f"kept {done.kept.count:,}, rank variance {done.kept.cut:.4g} and up{ties}")
+        output.say(f"Kept {done.kept.count:,} with rank variance {done.kept.cut:.4g} or more{ties}")
     output.result({"command": "rank", **done.to_dict()})

@@ -3,7 +3,6 @@
 import inspect
 import shlex
 import sys
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 # The options that say how data is read.
 READING = (
-    *("data", "label", "id", "trusted", "features", "without", "missing", "text"),
-    *("merge_spellings", "no_label", "image_size", "allow_outside"),
+    *("data", "label", "annotators", "id", "group", "trusted", "features", "without", "missing"),
+    *("text", "merge_spellings", "no_label", "image_size", "allow_outside", "encoding"),
 )
 # Those that say how a decision is made.
 DECIDING = (
     *("records", "proxies", "epochs", "folds", "scored_epoch", "model", "encoder", "canaries"),
     *("matrix", "at_most", "seed", "workers", "device", "engine", "address", "cpus", "gpus"),
-    *("store", "skip_harm_check", "out", "force", "verbose", "as_json"),
+    *("store", "skip_harm_check", "out", "force", "verbose", "quiet", "as_json"),
 )
 
 
@@ -72,9 +71,10 @@ def flag(name: str, text: str) -> Any:
 Seed = Annotated[int, option("N", "Of everything random.")]
 Workers = Annotated[int | None, option("N", "Processes [all cores].")]
 EngineName = Annotated[str, option("NAME", "local, or ray for a cluster.")]
-Address = Annotated[str | None, option("HOST:PORT", "Of the Ray cluster.")]
-Cpus = Annotated[float, option("N", "On Ray, for each task.")]
-Gpus = Annotated[float, option("N", "On Ray, for each task.")]
+# Of Ray alone, explained with it in docs/cluster.md: the help of every command fits a screen.
+Address = Annotated[str | None, option("HOST:PORT", "Of the Ray cluster.", hidden=True)]
+Cpus = Annotated[float, option("N", "On Ray, for each task.", hidden=True)]
+Gpus = Annotated[float, option("N", "On Ray, for each task.", hidden=True)]
 Out = Annotated[Path, option("FOLDER", "Folder for the output.")]
 Force = Annotated[bool, flag("--force", "Replace what dris wrote there before.")]
 AsJson = Annotated[bool, flag("--json", "Print the result as JSON.")]
@@ -89,7 +89,13 @@ class DataOptions:
 
     data: Annotated[list[Path] | None, typer.Argument(metavar="DATA", hidden=True)] = None
     label: Annotated[str | None, option("COLUMN", "The given labels [label].")] = None
+    annotators: Annotated[
+        str | None, option("A,B", "Columns of several people's labels, or their file.")
+    ] = None
     id: Annotated[str | None, option("COLUMN", "Ids [row numbers].")] = None
+    group: Annotated[
+        str | None, option("COLUMN", "Rows of one patient or user stay in one fold, or none.")
+    ] = None
     trusted: Annotated[str | None, option("COLUMN", "Yes where a label is right.")] = None
     features: Annotated[str | None, option("A,B", "Columns to learn from [all].")] = None
     without: Annotated[str | None, option("A,B", "Columns to leave out.")] = None
@@ -103,6 +109,7 @@ class DataOptions:
     allow_outside: Annotated[
         bool, flag("--allow-outside", "Follow a table to images outside its folder.")
     ] = False
+    encoding: Annotated[str | None, option("NAME", "Of a CSV file, such as cp1252.")] = None
     records: Annotated[
         list[Path] | None,
         option("FILE", "Import dynamics or probabilities; may repeat.", "--from"),
@@ -110,7 +117,9 @@ class DataOptions:
     proxies: Annotated[int, option("K", "Number of proxies.")] = 3
     epochs: Annotated[int, option("N", "Passes over the data.")] = 20
     folds: Annotated[int, option("F", "Folds of each stacked proxy; 0 for none.")] = 4
-    scored_epoch: Annotated[int | None, option("N", "Epoch to score [by held-out loss].")] = None
+    scored_epoch: Annotated[
+        int | None, option("N", "Epoch to score [by held-out loss].", hidden=True)
+    ] = None
     model: Annotated[str | None, option("A,B", "Such as mlp,sgd_log [by the data].")] = None
     encoder: Annotated[
         str | None, option("NAME", "Pretrained image encoder, or none [the installed one].")
@@ -134,7 +143,8 @@ class DataOptions:
     ] = False
     out: Out = Path("dris-out")
     force: Force = False
-    verbose: Annotated[bool, flag("--verbose", "Print the checks and the regime too.")] = False
+    verbose: Annotated[bool, flag("--verbose", "Print limits, checks and all notes too.")] = False
+    quiet: Annotated[bool, flag("--quiet", "Print only the files that were written.")] = False
     as_json: AsJson = False
     config: Config = None
     command: str = ""
@@ -149,7 +159,7 @@ class DataOptions:
     @property
     def output(self) -> Output:
         """Where text goes."""
-        return Output(as_json=self.as_json)
+        return Output(as_json=self.as_json, quiet=self.quiet)
 
     def step(self, *words: str | Path, written: "LabelledData | None" = None) -> str:
         """The whole command of a next step, to be typed: it reads data as this one did.
@@ -160,8 +170,12 @@ class DataOptions:
 
         asked = {name: getattr(self, name) for name in READING[1:]}
         if written is not None and written.origin.format == "npy":
-            named = {name: asked[name] for name in ("label", "id", "trusted")}
+            named = {name: asked[name] for name in ("label", "id", "group", "trusted")}
             asked |= {name: path and Path(path).stem for name, path in named.items()}
+        if written is not None and written.answers is not None:
+            columns = [] if self.reading().answers_file else names_in(self.annotators)
+            asked |= {"label": written.origin.label, "annotators": None}
+            asked["without"] = [*names_in(self.without), *columns]
         if written is not None and written.origin.format == "images":
             # The list of images that were in folders names them from where it lies itself.
             asked["allow_outside"] = True
@@ -174,7 +188,7 @@ class DataOptions:
         from dris.data.labelled import ReadOptions
 
         given = {name: getattr(self, name) for name in READING[1:]}
-        for name in ("features", "without", "no_label"):
+        for name in ("annotators", "features", "without", "no_label"):
             given[name] = names_in(given[name])
         return ReadOptions.of(**{**given, "features": given["features"] or None})
 
@@ -189,6 +203,7 @@ class DataOptions:
         """The data, once the settings are known to be sound."""
         from dris.data.labelled import NothingToLearnError
         from dris.data.reader import read_with
+        from dris.learn.engines.processes import bar
         from dris.learn.extras import require
         from dris.learn.trainers.registry import check_name
         from dris.pipeline.settings import NO_ENCODER
@@ -206,12 +221,14 @@ class DataOptions:
         if not self.data:
             raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
         reading = self.reading()
-        try:
-            return read_with(reading, list(self.data))
-        except NothingToLearnError:
-            if not self.records:
-                raise
-        return read_with(replace(reading, features=()), list(self.data))  # others have judged them
+        with bar("reading"):
+            try:
+                return read_with(reading, list(self.data))
+            except NothingToLearnError:
+                if not self.records:
+                    raise
+            # Others have judged them.
+            return read_with(replace(reading, features=()), list(self.data))
 
     # -- what is decided -------------------------------------------------------------------------
 
@@ -264,7 +281,6 @@ class DataOptions:
 
         imported = self.read_imported(data)
         store = Store(self.store or self.out / "runs")
-        begin = time.monotonic()
         try:
             with bar("proxies") as progress, warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
@@ -280,20 +296,20 @@ class DataOptions:
                     **imported,
                     **how,
                 )
+                progress.enter("")
         except KeyboardInterrupt:
             self.output.note(f"finished proxies are kept in {store.root}; to go on: {again()}")
             raise
         give_back_memory()
-        for warning in caught:
-            self.output.note(f"dris: {warning.message}")
+        for message in dict.fromkeys(str(warning.message) for warning in caught):
+            self.output.note(f"dris: {message}")
         if imported:
             models = getattr(imported.get("dynamics"), "proxies", 1)
             return decision, {"found": 0, "trained": 0, "imported": models}
         trained, there = store.tally.trained, store.tally.found
-        self.output.note(
-            f"proxies: {trained} trained, {there} found in {store.root} "
-            f"({time.monotonic() - begin:.1f} s)"
-        )
+        if self.verbose:
+            took = ", ".join(f"{name} {s:.1f} s" for name, s in progress.seconds.items())
+            self.output.note(f"{trained} proxies trained, {there} found in {store.root}; {took}")
         return decision, {"found": there, "trained": trained, "imported": 0}
 
     # -- what is written -------------------------------------------------------------------------
@@ -302,9 +318,10 @@ class DataOptions:
         """Who writes for this command: knows all that it reads, and these files."""
         from dris.data.writer import Writer
 
-        columns = (self.label, self.id, self.trusted)  # of x.npy they are files as well
+        columns = (self.label, self.id, self.group, self.trusted)  # of x.npy they are files as well
         arrays = [name for name in columns if name is not None and name.endswith(".npy")]
-        named = [*(self.data or []), *(self.records or []), self.matrix, *arrays, *also]
+        answers = [] if self.annotators is None else [self.reading().answers_file]
+        named = [*(self.data or []), *(self.records or []), self.matrix, *arrays, *answers, *also]
         # A run's own recipe may be written again by it.
         named += [self.config] if self.config != self.out / f"{self.command}.toml" else []
         return Writer(force=self.force).reading(*named)
@@ -322,24 +339,26 @@ class DataOptions:
         stays; the last run's is replaced.
         """
         from dris.core.files import make_folder
-        from dris.report_page.outputs import output_names, write_outputs
+        from dris.learn.engines.processes import bar
+        from dris.report_page.outputs import NEIGHBOURS, output_names, write_outputs
 
         path, text = self.out / f"{self.command}.toml", self.recipe.encode()
         names = output_names(data, self.command, **outputs)
+        names += [NEIGHBOURS] if self.command == "clean" else []
         self.writer().refuse(*(self.out / name for name in names))
         own = replace(self.writer(), force=True)
         own.refuse(path)
         make_folder(self.out)
         decision, proxies = self.decide(verb, data, **how)
         recipe = self.recipe_values(decision)
-        with self.writer().together() as writer:
+        with bar("page"), self.writer().together() as writer:
             files = write_outputs(
                 decision, self.out, title=self.title, recipe=recipe, writer=writer, **outputs
             )
             # Killed here, a command that is done leaves nothing new.
             if not (path.is_file() and path.read_bytes() == text):
                 own.write(path, [text])
-        return Run(decision, proxies, files)
+        return Run(decision, proxies, files, outputs.get("form"))
 
     def recipe_values(self, decision: "Decision") -> dict[str, Any]:
         """How to do it again: what was read how, the settings, and what came of them."""
@@ -347,9 +366,16 @@ class DataOptions:
         return {**decision.recipe(), **({"imported": imported} if imported else {})}
 
     def print_files(self, run: "Run", **more: Any) -> None:
-        """Which files were written; as JSON, if that was asked for, the decision as well."""
+        """Each file and what it is; as JSON, if that was asked for, the decision as well."""
+        from dris.report_page.outputs import describe_file
+
         files = [str(path) for path in run.files]
-        self.output.say(f"wrote {' and '.join(filter(None, (', '.join(files[:-1]), files[-1])))}")
+        wide = max(map(len, files))
+        # The page, the list, the data: in the order in which one looks at them.
+        for path in sorted(run.files, key=lambda p: (p.name != "report.html", p.name[:1] != "i")):
+            about = describe_file(path.name, run.decision, run.form)
+            self.output.say(f"{path!s:<{wide}}  {about}", indent=2, whole=True)
+            self.output.path(path)
         values = {"command": self.command, **run.decision.to_dict(), **more}
         self.output.result({**values, "proxies": run.proxies, "files": files})
 
@@ -361,6 +387,7 @@ class Run:
     decision: "Decision"
     proxies: dict[str, int]
     files: list[Path]
+    form: str | None = None  # of the rows: "data", "ids" or "column"
 
 
 def again() -> str:

@@ -4,8 +4,10 @@ import _thread
 import json
 import logging
 import os
+import shutil
 import signal
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,18 +17,56 @@ from typing import Any
 import typer
 
 from dris.core.errors import as_options
-from dris.core.sanitize import printable
+from dris.core.sanitize import printable, under
+
+MAX_WIDTH = 100
+_NUMBER = r"(?<![\w.,-])[+−]?\d+(?:[.,]\d+)*(?: ?[±–] ?\d+(?:\.\d+)?)?(?: %| points)?(?!\w)"
 
 
 class Output:
-    """Human text on stdout; with `as_json` one JSON value there, and the text on stderr."""
+    """Human text on stdout; with `as_json` one JSON value there, and the text on stderr.
 
-    def __init__(self, *, as_json: bool) -> None:
+    `quiet` leaves out everything but files and JSON.
+    """
+
+    def __init__(self, *, as_json: bool, quiet: bool = False) -> None:
         self._as_json = as_json
+        self._quiet = quiet
 
-    def say(self, text: str) -> None:
-        """Print a line of the result; line breaks inside it are escaped."""
-        typer.echo(printable(as_options(text)), err=self._as_json)
+    def say(self, text: str, style: str = "", *, indent: int = 0, whole: bool = False) -> None:
+        """Print a line of the result, wrapped at words; line breaks inside it are escaped.
+
+        On a terminal numbers are bold and the line has its style. A `whole` line is not wrapped,
+        so that it can be copied: paths and commands.
+        """
+        if self._quiet:
+            return
+        from rich.console import Console
+        from rich.text import Text
+
+        width = max(40, min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns))
+        file = under(sys.stderr if self._as_json else sys.stdout)
+        console = Console(file=file, width=width, highlight=False)
+        line, before = printable(as_options(text)), " " * indent
+        lines = [before + line]
+        if not whole and line:  # what goes on stands further in
+            lines = textwrap.wrap(
+                *(line, width),
+                initial_indent=before,
+                subsequent_indent=f"{before}  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        for one in lines:
+            shown = Text(one, style=style)
+            if not whole:
+                shown.highlight_regex(_NUMBER, "bold")
+            console.print(shown, soft_wrap=True)
+
+    def path(self, path: object) -> None:
+        """Print a path alone, which is all that is left where `quiet` was asked for."""
+        if self._quiet and not self._as_json:
+            typer.echo(printable(path))
 
     def note(self, text: str) -> None:
         """Print a line about the work, always on stderr."""

@@ -12,7 +12,7 @@ import typer
 from dris.core.errors import InputError
 
 _ABOUT = ("dris", "command")  # what a recipe says of itself
-_NOT_KEPT = ("force", "verbose", "as_json", "config")  # of the moment, not of the result
+_NOT_KEPT = ("force", "verbose", "quiet", "as_json", "config")  # of the moment, not of the result
 _TYPED = {"records": "from", "form": "as", "tool": "as", "take": "import", "give": "export"}
 
 

@@ -33,6 +33,21 @@ def printable(text: object, *, lines: bool = False) -> str:
     )
 
 
+def encodable(text: str, encoding: str | None) -> str:
+    """The text in characters that a stream of this encoding can carry.
+
+    >>> encodable("Yes → No, −2 ± 1", "cp1252"), encodable("Yes → No", "utf-8")
+    ('Yes -> No, -2 ± 1', 'Yes → No')
+    """
+    name = encoding or "utf-8"
+    try:
+        text.encode(name)
+    except UnicodeEncodeError:
+        plain = text.replace("→", "->").replace("−", "-").replace("–", "-")
+        return plain.encode(name, errors="replace").decode(name)
+    return text
+
+
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
 _FORMULA = ("=", "+", "-", "@", "'", "\t", "\r", "\n")  # how a cell that is computed may begin
 

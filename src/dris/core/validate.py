@@ -211,9 +211,12 @@ def same_value(one: "DataclassInstance", other: object) -> bool:
     if type(one) is not type(other):
         return False
     pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    return all(
-        np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b) for a, b in pairs
-    )
+    return all(_same_array(a, b) if isinstance(a, np.ndarray) else bool(a == b) for a, b in pairs)
+
+
+def _same_array(one: NDArray[Any], other: object) -> bool:
+    """Whether two arrays agree; a number that is not known equals itself."""
+    return np.array_equal(one, np.asarray(other), equal_nan=one.dtype.kind == "f")
 
 
 class Positions:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line
 from dris.data.formats import BY_NAME
-from dris.data.labelled import LabelledData
+from dris.data.labelled import LabelledData, refuse_changed
 from dris.data.tables.rows import Rows
 
 
@@ -66,6 +66,8 @@ def _show(
                     value = np.float32(value)
                 cells[name][place] = as_text(value)
         begin += len(batch)
+    if data.shown is None and paths is None:
+        refuse_changed(data)  # or the rows are those of another file
     return {**pictures, **cells}
 
 

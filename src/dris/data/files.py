@@ -1,5 +1,6 @@
 """Files that people hand over: found, fingerprinted, and any failure to read them in a sentence."""
 
+import codecs
 import difflib
 import glob
 import gzip
@@ -83,14 +84,20 @@ def one_line(text: object, most: int = 160) -> str:
 
 
 def listed(names: Sequence[object], most: int = 12) -> str:
-    """Names in a row for a message, the first few of many; spaces around one are made visible.
+    """Names in a row for a message; of many the first few and the last, which often is the label.
 
-    >>> listed(["a", " b", "c"], most=2)
-    "a, ' b' and 1 more"
+    Names with spaces around them, and empty ones, are quoted.
+
+    >>> listed(["a", " b", "c", "d"], most=3), listed([""])
+    ("a, ' b', … (1 more), d", "''")
     """
-    words = (repr(n) if isinstance(n, str) and n != n.strip() else str(n) for n in names[:most])
-    shown = ", ".join(one_line(word, 40) for word in words)
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    odd = [isinstance(name, str) and (not name or name != name.strip()) for name in names]
+    shown = zip(odd, names, strict=True)
+    words = [one_line(repr(name) if quoted else name, 40) for quoted, name in shown]
+    left_out = len(words) - most
+    if left_out > 0:
+        words[most - 1 : -1] = [f"… ({left_out} more)"]
+    return ", ".join(words)
 
 
 def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
@@ -112,7 +119,7 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
         if address is not None:
             files.append(fetch(address))
             continue
-        path = Path(text).expanduser()
+        path = expanded(text)
         with reading(path, "file"):
             if not os.path.lexists(path) and any(c in text for c in "*?["):
                 matches = [Path(match) for match in glob.glob(str(path))]
@@ -129,13 +136,23 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
     return tuple(files)
 
 
+def expanded(path: PathLike) -> Path:
+    """The path with ~ as the home folder; as it is where it begins with no user's name."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def nearest_file(path: Path) -> Path | None:
     """The file beside it whose name is most similar; None where none is."""
     try:
         names = [other.name for other in path.parent.iterdir()]
     except OSError:
         return None
-    close = difflib.get_close_matches(path.name, names, n=1)
+    close = difflib.get_close_matches(path.name, names, n=1) or [
+        name for name in sorted(names) if path.stem and name.startswith(path.stem)
+    ]
     return path.with_name(close[0]) if close else None
 
 
@@ -169,13 +186,18 @@ def in_order(paths: Sequence[Path]) -> list[Path]:
     return sorted(paths, key=key)
 
 
-def fingerprint_of(files: Sequence[Path]) -> str:
-    """SHA-256 over the bytes of every file in order; where the files lie does not matter."""
-    whole = hashlib.sha256()
+def digests_of(files: Sequence[Path]) -> tuple[bytes, ...]:
+    """SHA-256 of the bytes of each file."""
+    digests = []
     for path in files:
         with reading(path, "file"), path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
+            digests.append(hashlib.file_digest(file, "sha256").digest())
+    return tuple(digests)
+
+
+def fingerprint_of(files: Sequence[Path]) -> str:
+    """SHA-256 over the bytes of every file in order; where the files lie does not matter."""
+    return hashlib.sha256(b"".join(digests_of(files))).hexdigest()
 
 
 def refuse_larger_than_memory(path: PathLike, size: int) -> None:
@@ -198,6 +220,18 @@ def opened(path: Path) -> IO[bytes]:
     if name.endswith(".zip"):
         return zipfile.ZipFile(path).open(only_member(path))
     return path.open("rb")
+
+
+def text_in(path: Path) -> str:
+    """The text of a file as programs save it: UTF-16 by its mark, UTF-8, else Windows-1252."""
+    with reading(path, "text"), opened(path) as file:
+        data = file.read()
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return data.decode("utf-16")
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return data.decode("cp1252")
 
 
 def source(path: Path) -> Any:

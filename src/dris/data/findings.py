@@ -6,8 +6,9 @@ files. Proxies that read them agree with every given label, wrong ones included,
 out of the texts.
 """
 
+import itertools
 import re
-import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from dris.core.errors import parameter
 from dris.data.files import listed, one_line
-from dris.data.labelled import Feature, LabelFinding, LabelledData, Leak, Value
+from dris.data.labelled import Feature, LabelFinding, LabelledData, Leak, Value, spelling_of
 from dris.data.text.ngrams import BUCKETS, hashed_words, normalize
 
 _MISSING = {"nan", "none", "null", "na", "n/a", "#n/a", "?", "-", "--", "unknown", "missing", ""}
@@ -32,9 +33,18 @@ MIN_LEFT_OUT = 0.995  # and from here on left out, where it is a list of values
 MAX_VALUES_PER_CLASS = 8
 MIN_ROWS = 50  # rows: with fewer, an honest column may do so
 _SAMPLE = 20_000  # rows by which a column of numbers or texts is judged
+MIN_QUANTITY = 21  # different numbers
 MAX_BYTES = 1 << 27  # of an array; larger ones stay as they are
 MAX_COMPARED = 100  # columns that are compared with the label each: not those of embeddings
 _BINS = 64
+MIN_JOINT = 0.985  # what columns tell together, from which on they are named
+MIN_JOINT_ROWS = 200  # rows before columns are tried together
+MAX_JOINT_CLASSES = 20
+MAX_JOINT_COLUMNS = {2: MAX_COMPARED, 3: 24}  # of which all pairs, all triples are tried
+_JOINT_BINS = 8
+_SCREENED = 1000  # rows by which the pair or triple is found
+_MIN_TOLD = 0.8  # by bins of values, before a tree is asked
+_OTHERS = (0.05, 0.9)  # what the other columns tell where a leak is
 _OF_A_CLASS = 20  # texts at least: of fewer, an honest word may be in all
 _WORD = re.compile(r"[^\W_]+")
 
@@ -47,8 +57,8 @@ def add_findings(data: LabelledData, more: Sequence[LabelFinding] = ()) -> Label
     ['spellings', 'few']
     """
     counts = np.bincount(data.labels, minlength=len(data.classes))
-    keys = data.groups if data.groups is not None else row_keys(data.x)
-    groups = row_groups(keys) if data.x.size else None
+    keys = data.copies if data.copies is not None else row_keys(data.x)
+    copies = row_groups(keys) if data.x.size else None
     findings = [
         *more,
         *(LabelFinding("leak", len(data), text) for text in describe_leaks(data.leaks)),
@@ -56,27 +66,17 @@ def add_findings(data: LabelledData, more: Sequence[LabelFinding] = ()) -> Label
         *_missing(data, counts),
         *_spellings(data.classes, counts),
         *_many(data),
+        *_several_in_one(data),
+        *_quantity(data),
         *_few(data, counts),
-        *(() if groups is None else _repeated(data, groups)),
+        *(() if copies is None else _repeated(data, copies)),
     ]
     return replace(
         data,
         findings=tuple(findings),
-        groups=groups,
+        copies=copies,
         notes=(*data.notes, *(finding.text for finding in findings)),
     )
-
-
-def spelling_of(value: Value) -> str:
-    """What spellings of one class have in common: letters, without case, spaces or marks."""
-    text = unicodedata.normalize("NFKC", str(value))
-    text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace())
-    text = " ".join(text.split()).casefold()
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return f"{number:g}" if np.isfinite(number) else text
 
 
 def merge_spellings(
@@ -103,7 +103,7 @@ def merge_spellings(
     return new, tuple(classes[i] for i in kept), tuple(notes)
 
 
-def row_keys(x: NDArray[np.float32] | NDArray[np.uint8]) -> NDArray[np.uint64]:
+def row_keys(x: NDArray[np.floating] | NDArray[np.uint8]) -> NDArray[np.uint64]:
     """A number for each row, the same for rows with the same values.
 
     >>> keys = row_keys(np.array([[0.0, 1], [-0.0, 1], [2, 1]], dtype=np.float32))
@@ -120,6 +120,8 @@ def row_keys(x: NDArray[np.float32] | NDArray[np.uint8]) -> NDArray[np.uint64]:
         part = flat[begin : begin + step]
         if part.dtype == np.float32:
             bits = (part + np.float32(0)).view(np.uint32).astype(np.uint64)
+        elif part.dtype == np.float64:
+            bits = np.ascontiguousarray(part + 0.0).view(np.uint64)
         else:
             bits = part.astype(np.uint64)
         bits = (bits + np.uint64(1)) * _ODD
@@ -187,6 +189,37 @@ def _many(data: LabelledData) -> list[LabelFinding]:
         "name the column of classes with `label` if it is another"
     )
     return [LabelFinding("id", classes, text)]
+
+
+def _several_in_one(data: LabelledData) -> list[LabelFinding]:
+    """Labels such as "red;tall": lists of a few words that come together in many ways."""
+    for mark in ";|,/+":
+        parts = [[p.strip() for p in v.split(mark)] for v in data.classes if isinstance(v, str)]
+        times = Counter(part for own in parts for part in set(own))
+        lists = sum(len(own) > 1 for own in parts)
+        again = sum(count > 1 for count in times.values())
+        if lists > 2 and len(times) <= len(parts) and again >= 0.8 * len(times):
+            one = next(v for v in data.classes if isinstance(v, str) and mark in v)
+            text = (
+                f"labels such as {one!r} seem to be several labels in one; each combination of the "
+                f"{len(times)} counts as a class of its own, so make a column of each"
+            )
+            return [LabelFinding("several labels", lists, text)]
+    return []
+
+
+def _quantity(data: LabelledData) -> list[LabelFinding]:
+    """Many whole numbers that do not count classes, as ages and prices are."""
+    values = [v for v in data.classes if isinstance(v, int) and not isinstance(v, bool)]
+    if len(values) < max(len(data.classes), MIN_QUANTITY) or len(values) > len(data) // 2:
+        return []
+    if values[0] in (0, 1) and values[-1] - values[0] == len(values) - 1:
+        return []
+    text = (
+        f"the label has {len(values)} different numbers from {values[0]} to {values[-1]}, as a "
+        "quantity has; each counts as a class of its own, so put them into a few ranges"
+    )
+    return [LabelFinding("quantity", len(values), text)]
 
 
 def _few(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
@@ -289,7 +322,7 @@ def leaks_in(
         if feature.column in codes:
             own = codes[feature.column]
             share, many = determined_share(own, labels, classes), len(np.unique(own))
-        elif feature.how in ("number", "yes/no"):
+        elif feature.how in ("number", "yes/no", "days", "hours"):
             column = x[drawn, begin]
             distinct = np.unique(column)
             many = len(distinct)
@@ -339,19 +372,125 @@ def describe_leaks(leaks: Sequence[Leak]) -> list[str]:
     return [f"columns {names} repeat the given label, wrong ones included, and are left out"]
 
 
-def drop_uninformative_columns(data: LabelledData) -> LabelledData:
-    """Arrays from memory without constants, copies and columns that repeat the label.
+def joint_leak(
+    columns: Mapping[str, NDArray[np.floating]], labels: NDArray[np.int64], classes: int
+) -> Leak | None:
+    """Two or three columns that tell the given label together, as two whose XOR it is.
 
-    A file leaves these out as it is read, so that the same numbers give the same decision.
+    A small tree over them is right about nearly every held-out row, where the other columns tell
+    something of the label and not nearly all: so they have its errors as well. Among 899 columns of
+    real tables, each taken for the label, it named nine.
+    """
+    names = list(columns)
+    if len(labels) < MIN_JOINT_ROWS or classes > MAX_JOINT_CLASSES or len(names) < 3:
+        return None
+    values = np.column_stack([columns[name] for name in names])
+    binned = [_binned(values[:_SCREENED, i]) for i in range(len(names))]
+    leaves = max(64, 8 * classes)
+    for size in (2, 3):
+        if len(names) > MAX_JOINT_COLUMNS[size]:
+            break
+        chosen, told = _most_telling(binned, size, labels[:_SCREENED], classes)
+        if told < _MIN_TOLD:
+            continue
+        from sklearn.ensemble import ExtraTreesClassifier
+        from sklearn.tree import DecisionTreeClassifier
+
+        tree = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
+        share = _held_out_share(tree, values[:, chosen], labels)
+        if share >= MIN_JOINT:
+            others = np.delete(values, chosen, axis=1)
+            forest = ExtraTreesClassifier(50, random_state=0)
+            if (
+                not others.size
+                or not _OTHERS[0] < _held_out_share(forest, others, labels) < _OTHERS[1]
+            ):
+                return None
+            return Leak(" and ".join(names[i] for i in chosen), share, False, joint=True)
+    return None
+
+
+def _binned(column: NDArray[np.floating]) -> NDArray[np.int64]:
+    edges = np.unique(column)
+    if len(edges) > _JOINT_BINS:
+        edges = np.unique(np.quantile(column, np.linspace(0, 1, _JOINT_BINS + 1)[1:-1]))
+    return np.searchsorted(edges, column)
+
+
+def _most_telling(
+    binned: Sequence[NDArray[np.int64]], size: int, labels: NDArray[np.int64], classes: int
+) -> tuple[list[int], float]:
+    """The columns that tell the most together, each row judged by the others in its cell."""
+    step = _JOINT_BINS + 1
+    best, right = list(range(size)), 0
+    for chosen in itertools.combinations(range(len(binned)), size):
+        cells = labels.copy()
+        for place, i in enumerate(chosen):
+            cells += binned[i] * (classes * step**place)
+        counts = np.bincount(cells, minlength=classes * step**size).reshape(-1, classes)
+        first = counts.max(axis=1)
+        clear = 2 * first - 1 > counts.sum(axis=1)
+        if first[clear].sum() > right:
+            best, right = list(chosen), int(first[clear].sum())
+    commonest = np.bincount(labels).max()
+    return best, float((right - commonest) / max(1, len(labels) - commonest))
+
+
+def _held_out_share(model: Any, x: NDArray[np.floating], labels: NDArray[np.int64]) -> float:
+    """How much of the label a model tells of rows that it has not seen, beyond the commonest."""
+    half = np.arange(len(labels)) % 2 == 0
+    right = sum(
+        int((model.fit(x[own], labels[own]).predict(x[~own]) == labels[~own]).sum())
+        for own in (half, ~half)
+    )
+    commonest = np.bincount(labels).max()
+    return float((right - commonest) / max(1, len(labels) - commonest))
+
+
+def _columns_by_name(data: LabelledData) -> dict[str, NDArray[np.floating]]:
+    """Each number, date and list of values as one column; no texts and no pictures."""
+    columns: dict[str, NDArray[np.floating]] = {}
+    at = 0
+    for feature in data.features:
+        part = data.x[:, at : at + feature.width]
+        at += feature.width
+        if feature.how in ("one-hot", "hashed"):
+            columns[feature.column] = part.argmax(axis=1).astype(np.float32)
+        elif feature.how in ("number", "yes/no", "days", "hours"):
+            columns[feature.column] = np.asarray(part[:, 0], np.float32)
+        elif feature.how == "vector" and feature.width <= MAX_COMPARED:
+            columns |= dict(zip(feature.names(), np.asarray(part.T, np.float32), strict=True))
+    return columns
+
+
+def drop_uninformative_columns(data: LabelledData) -> LabelledData:
+    """The data as it is learned from, whatever door it came through.
+
+    Arrays lose constants, copies and columns that repeat the label, which files leave out as they
+    are read, so that the same numbers give the same decision. Columns that tell the given label
+    together are named.
 
     >>> x = np.array([[0.0, 1.0, 5.0, 1.0], [0.0, 2.0, 7.0, 2.0]])
     >>> drop_uninformative_columns(LabelledData.of(x, [0, 1], classes=("a", "b"))).x.tolist()
     [[1.0, 5.0], [2.0, 7.0]]
     """
-    x = data.x
-    plain = all(feature.how == "vector" for feature in data.features)
-    if not plain or x.ndim != 2 or x.nbytes > MAX_BYTES or not len(x):
+    if data.x.ndim != 2 or data.x.nbytes > MAX_BYTES or len(data) < 2:
         return data
+    if all(feature.how in ("vector", "number") for feature in data.features):
+        data = _drop_columns(data)
+    drawn = np.argsort(row_keys(data.x), kind="stable")[:_SAMPLE]
+    columns = {name: values[drawn] for name, values in _columns_by_name(data).items()}
+    joint = None
+    if not any(leak.left_out is False for leak in data.leaks):
+        joint = joint_leak(columns, data.labels[drawn], len(data.classes))
+    if joint is None:
+        return data
+    return replace(data, leaks=(*data.leaks, joint), notes=(*data.notes, str(joint)))
+
+
+def _drop_columns(data: LabelledData) -> LabelledData:
+    """Arrays without constants, copies and columns that repeat the label."""
+    x = data.x
     keep = x.max(axis=0) > x.min(axis=0)
     seen: set[bytes] = set()
     for column in np.flatnonzero(keep).tolist():
@@ -360,14 +499,13 @@ def drop_uninformative_columns(data: LabelledData) -> LabelledData:
         seen.add(key)
     if not keep.any():
         return data
-    names = np.array([f"{f.column}[{i}]" for f in data.features for i in range(f.width)])
+    names = np.array(data.feature_names)
     leaks: list[Leak] = []
-    if keep.sum() <= MAX_COMPARED:
+    if keep.sum() <= MAX_COMPARED and not data.leaks:
         each = [Feature(str(name), "number") for name in names[keep]]
-        rows, values = np.arange(len(data), dtype=np.uint64), np.asarray(x[:, keep], np.float32)
-        leaks = leaks_in(values, each, {}, data.labels, len(data.classes), rows)
-        leaks = [leak for leak in leaks if leak.left_out]
-    left = keep & ~np.isin(names, [leak.column for leak in leaks])
+        values = np.asarray(x[:, keep], np.float32)
+        leaks = leaks_in(values, each, {}, data.labels, len(data.classes), row_keys(x))
+    left = keep & ~np.isin(names, [leak.column for leak in leaks if leak.left_out])
     if not left.any():  # nothing else to learn from
         left, leaks = keep, [replace(leak, left_out=False) for leak in leaks]
     if left.all() and not leaks:
@@ -379,6 +517,7 @@ def drop_uninformative_columns(data: LabelledData) -> LabelledData:
     return replace(
         data,
         x=x[:, left],
+        columns=left,
         features=features,
         leaks=(*data.leaks, *leaks),
         notes=(*data.notes, *describe_leaks(leaks)),

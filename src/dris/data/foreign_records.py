@@ -1,4 +1,4 @@
-"""Training dynamics from files: what `Dynamics.save` wrote, loss matrices, cartography's logs."""
+"""Training dynamics from files: what `Dynamics.save` wrote, and loss matrices."""
 
 import csv
 import math
@@ -12,20 +12,17 @@ from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.sanitize import from_json
 from dris.core.validate import check_ids
-from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
+from dris.data.files import PathLike, files_of, listed, reading
 from dris.data.tables.label_columns import ids_of, typed_text
 from dris.data.tables.numpy_files import stored_npy, stored_npz
-
-_EPOCHS = "dynamics_epoch_*.jsonl"
 
 
 def import_records(paths: PathLike | Sequence[PathLike]) -> Dynamics:
     """Read dynamics that were recorded elsewhere; several records are joined by their ids.
 
-    A record is a file of `Dynamics.save`, a loss matrix (.npy, .npz with the array "loss" and maybe
-    "ids", .csv) of K proxies, or a folder of `dynamics_epoch_*.jsonl` of one proxy.
+    A record is a file of `Dynamics.save`, or a loss matrix (.npy, .npz with the array "loss" and
+    maybe "ids", .csv) of K proxies.
     """
     parts = [_import_one(path) for path in files_of(paths)]
     return parts[0] if len(parts) == 1 else Dynamics.merge(parts)
@@ -33,8 +30,6 @@ def import_records(paths: PathLike | Sequence[PathLike]) -> Dynamics:
 
 def _import_one(path: Path) -> Dynamics:
     with reading(path, "record of training dynamics"):
-        if path.is_dir():
-            return _from_cartography(path)
         if path.suffix == ".npy":
             return _from_losses(stored_npy(path).whole(), None, path)
         if path.suffix == ".npz":
@@ -47,11 +42,11 @@ def _import_one(path: Path) -> Dynamics:
             return _from_losses(arrays["loss"].whole(), ids, path)
         if path.suffix == ".csv":
             return _from_csv(path)
-        if _is_saved(path):
+        if path.is_file() and _is_saved(path):
             return Dynamics.load(path)
     raise InputError(
-        f"{path} is no record that can be imported; those are what Dynamics.save wrote, "
-        f"a folder of {_EPOCHS}, and a loss matrix as .npy, .npz or .csv"
+        f"{path} is no record that can be imported; those are what Dynamics.save wrote, and a "
+        "loss matrix as .npy, .npz or .csv"
     )
 
 
@@ -114,62 +109,3 @@ def _as_losses(cells: Sequence[str]) -> list[float] | None:
     except ValueError:
         return None
     return values if all(map(math.isfinite, values)) else None
-
-
-def _from_cartography(folder: Path) -> Dynamics:
-    """Logits of one proxy, an epoch per file; epoch i was recorded during pass i + 1."""
-    inner = folder / "training_dynamics"
-    files = in_order(list((inner if inner.is_dir() else folder).glob(_EPOCHS)))
-    if not files:
-        raise InputError(f"{folder} holds no {_EPOCHS}; name the folder that cartography filled")
-    numbers = [int(file.stem.rpartition("_")[2]) for file in files]
-    labels: dict[Any, int] = {}
-    logits = []
-    for file, epoch in zip(files, numbers, strict=True):
-        records = _read_epoch(file, f"logits_epoch_{epoch}")
-        here = {guid: label for guid, (_, label) in records.items()}
-        labels = labels or here
-        if here != labels:
-            raise InputError(
-                f"{file} has other examples or labels than {files[0]}; all epochs need the same"
-            )
-        logits.append([records[guid][0] for guid in labels])
-    if len({len(values) for epoch in logits for values in epoch}) > 1:
-        raise InputError(f"{folder} has other numbers of logits for some; record every class")
-    return Dynamics.from_logits(
-        np.array(logits)[None],
-        np.array(list(labels.values())),
-        ids=np.array(list(labels)),
-        epochs=[epoch + 1 for epoch in numbers],
-        provenance={"imported": "cartography"},
-    )
-
-
-def _read_epoch(file: Path, key: str) -> dict[Any, tuple[list[float], int]]:
-    """The logits and the label of each guid in one file."""
-    refuse_endless(file)
-    records: dict[Any, tuple[list[float], int]] = {}
-    with file.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = from_json(line)
-                guid, label = record["guid"], record["gold"]
-                values = [float(value) for value in record[key]]
-                fine = isinstance(guid, int | str) and isinstance(label, int)
-            except (ValueError, KeyError, TypeError):
-                fine = False
-            if not fine:
-                raise InputError(
-                    f"line {number} of {file} must be a record with guid, {key} and gold (a whole "
-                    "number); write it with cartography's log_training_dynamics"
-                )
-            if guid in records:
-                raise InputError(
-                    f"line {number} of {file} repeats the guid {one_line(guid)}; remove it"
-                )
-            records[guid] = values, label
-    if not records:
-        raise InputError(f"{file} is empty; run cartography again")
-    return records

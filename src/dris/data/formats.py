@@ -4,11 +4,11 @@ A new format is one file with its functions and one entry below.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dris.core.errors import InputError
-from dris.data.files import listed, one_line
+from dris.data.files import digests_of, listed, one_line
 from dris.data.images.image_files import read_image_folder, read_image_table, write_images
 from dris.data.labelled import Change, LabelledData, ReadOptions
 from dris.data.tables.csvfile import open_csv, show_csv, write_csv
@@ -41,16 +41,28 @@ class Format:
     def examples(self, files: Sequence[Path], options: ReadOptions) -> LabelledData:
         """The examples in the files."""
         if len(files) > 1 and not self.several:
-            together = " or ".join(entry.title for entry in FORMATS if entry.several)
+            several = [e.title for e in FORMATS if e.several and e.suffixes]
+            together = " or ".join(several)
             raise InputError(
                 f"several files are read together only as {together}, got {listed(files)}; name one"
             )
         if self.read is not None:
+            if options.annotators:
+                raise InputError(
+                    f"`annotators` are columns of a table or a file of answers, and {files[0]} is "
+                    f"{self.title}; write a table of the same rows"
+                )
             return self.read(files, options)
         if self.open is None:
             raise InputError(f"{self.title} cannot be read; name another file")
         special = options.special(options.label or "label")
-        return read_table(self.open(files, as_text=special), options)
+        how = {} if options.encoding is None else {"encoding": options.encoding}
+        if how and self.name != "csv":
+            raise InputError(f"`encoding` says how a CSV file is written, not {self.title}")
+        digests = digests_of(files)
+        return read_table(
+            replace(self.open(files, as_text=special, **how), digests=digests), options
+        )
 
     def rows(self, data: LabelledData) -> Rows | None:
         """What a person is shown of data of this format; None where there are no columns."""
@@ -106,7 +118,15 @@ FORMATS: tuple[Format, ...] = (
     Format("excel", "Excel", (".xlsx", ".xlsm"), (".xlsx",), write_excel, open_excel),
     Format("npz", "NPZ", (".npz",), (".npz",), write_npz, read=read_npz),
     Format("npy", "NPY", (".npy",), (".npz",), write_npz, read=read_npy),
-    Format("huggingface", "a saved Hugging Face data set", (), _PARQUET, write_saved, open_saved),
+    Format(
+        "huggingface",
+        "a saved Hugging Face data set",
+        (),
+        _PARQUET,
+        write_saved,
+        open_saved,
+        several=True,
+    ),
     Format(
         "images",
         "a folder of images by class",

@@ -1,7 +1,11 @@
 """Examples with labels that may be wrong, as every reader hands them over."""
 
+import re
+import unicodedata
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
@@ -9,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError, Problems, suggest_name
+from dris.core.noise.annotators import Answers
 from dris.core.validate import check_ids, read_only, same_value
-from dris.data.files import listed, one_line
+from dris.data.files import fingerprint_of, listed, one_line
 
 Value = int | str | bool
 Numeric = Literal["number", "gap", "yes/no", "days", "hours", "vector", "image"]
@@ -19,7 +24,12 @@ How = Numeric | Together
 Missing = Literal["mark", "median", "refuse"]
 Text = Literal["auto", "words", "sentences"]
 _HEADERLESS = " (of a file without a header, count the columns: `label='1'`)"
+NO_GROUP = "none"  # as a group: every row stands for itself
+CONSENSUS = "consensus"  # what the label of several annotators is called
 _LINES = (".csv", ".tsv", ".txt", ".gz", ".zip")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$")
+_EXACT = Context(prec=10_000, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_STEPS = 1024  # of float32, into which a column's range falls at least
 # How pandas writes its index when nobody asked for it: not a feature.
 INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
 
@@ -65,8 +75,8 @@ class Feature:
 class Origin:
     """What was read, and a fingerprint of every byte of it.
 
-    `format` is the name of a format or "memory"; `label` and `id` are the names of those columns,
-    `columns` those of all; `reading` holds the options by which it was read.
+    `format` is the name of a format or "memory"; `label`, `id` and `group` are the names of those
+    columns, `columns` those of all; `reading` holds the options by which it was read.
     """
 
     format: str
@@ -76,6 +86,13 @@ class Origin:
     id: str | None = None
     columns: tuple[str, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
+    group: str | None = None
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        """The columns of labels and of ids, if there are such."""
+        label = () if self.reading.get("annotators") else (self.label,)
+        return label if self.id is None else (*label, self.id)
 
     def to_dict(self) -> dict[str, Any]:
         """The origin as values that JSON can hold, for a recipe."""
@@ -85,6 +102,7 @@ class Origin:
             "fingerprint": self.fingerprint,
             "label": self.label,
             "id": self.id,
+            "group": self.group,
         }
 
 
@@ -94,13 +112,17 @@ class Leak:
 
     While it is learned from, proxies agree with every given label and no limit means anything.
     `share` is how much of what the commonest class does not explain it determines; `words` are
-    those of a column of texts that say the label, where only they are left out.
+    those of a column of texts that say the label, where only they are left out. A `joint` leak
+    takes several columns. Rows that `shared` columns name together are in several folds, so that
+    a model knows a row by its others.
     """
 
     column: str
     share: float
     left_out: bool
     words: tuple[str, ...] = ()
+    joint: bool = False
+    shared: bool = False
 
     def __str__(self) -> str:
         if self.words:
@@ -109,6 +131,16 @@ class Leak:
             return (
                 f"column {self.column!r} says the given label in words ({some}), wrong ones "
                 f"included, and they are {then}"
+            )
+        if self.shared:
+            return (
+                f"{self.column}: several rows share each value, and are learned from apart; "
+                "`group` names the column whose rows stay in one fold"
+            )
+        if self.joint:
+            return (
+                f"columns {self.column} together tell the given label, wrong ones included; leave "
+                "out those that were made from it with `without`"
             )
         what = "repeats" if self.share >= 0.9995 else f"tells {self.share:.1%} of"
         then = "is left out" if self.left_out else "is learned from all the same"
@@ -119,7 +151,9 @@ class Leak:
 class LabelFinding:
     """Something about the labels that a person should know before anything trains."""
 
-    kind: str  # "missing", "spellings", "id", "few", "conflict", "duplicate", "leak" or "same file"
+    # "missing", "unlabelled", "spellings", "id", "several labels", "quantity", "few", "conflict",
+    # "duplicate", "leak" or "same file"
+    kind: str
     count: int  # how many rows (classes for "spellings" and "few") it concerns
     text: str  # a sentence with counts and examples
     rows: tuple[int, ...] = ()  # positions of the rows, the first thousand
@@ -171,13 +205,17 @@ class LabelledData:
     # what was seen in the labels before anything trains; their sentences are notes
     findings: tuple[LabelFinding, ...] = ()
     leaks: tuple[Leak, ...] = ()  # columns that repeat the given label, left out or not
-    # a number for each example, equal for those with exactly the same features, so that they can be
-    # kept in one fold; None when no two are the same
+    # a number for each example, equal for those with the same features; None when no two are alike
+    copies: NDArray[np.int64] | None = None
+    # a number for each example, equal for those of one patient, user, session or document, which
+    # stay in one fold; None when they stand each for itself
     groups: NDArray[np.int64] | None = None
     shown: Any = None  # the table of data that came from memory, for a person to look at
     # true if x holds images smaller than their files and nobody named a size
     made_small: bool = False
     unlabelled: Unlabelled | None = None  # the rows of the source that have no label; None without
+    columns: NDArray[np.bool_] | None = None  # which columns of an array are left; None for all
+    answers: Answers | None = None  # of several annotators, whose consensus the labels are
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -202,7 +240,7 @@ class LabelledData:
     ) -> "LabelledData":
         """Data that is in memory already; ids are positions and nothing is trusted by default."""
         images = x.ndim == 4 and x.dtype == np.uint8
-        values = x if images else np.asarray(x, dtype=np.float32)
+        values = x if images else to_float32(np.asarray(x))
         width = int(np.prod(values.shape[1:]))
         return cls(
             x=values,
@@ -235,6 +273,13 @@ class LabelledData:
         there = np.ones(self.unlabelled.total, dtype=np.bool_)
         there[self.unlabelled.rows] = False
         return np.flatnonzero(there)
+
+    def of_all_rows(self, values: NDArray[Any], aside: NDArray[Any]) -> NDArray[Any]:
+        """Values of the examples and of the rows set aside, in the order of the source."""
+        if self.unlabelled is None:
+            return values
+        order = np.argsort(np.concatenate([self.rows, self.unlabelled.rows]))
+        return np.concatenate([values, aside])[order]
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -275,6 +320,7 @@ class LabelledData:
             "shape": list(self.x.shape[1:]),
             "classes": list(self.classes),
             "trusted": int(self.trusted.sum()),
+            "groups": None if self.groups is None else len(np.unique(self.groups)),
             "features": features,
             "notes": list(self.notes),
             "leaks": [asdict(leak) for leak in self.leaks],
@@ -285,18 +331,35 @@ class LabelledData:
 class Change:
     """What a copy of the data differs in: rows that stay, columns to add, new labels and marks.
 
-    Each has an entry for every row of the file; rows that `blank` marks have no label.
+    Each has an entry for every row of the file; rows that `blank` marks have no label. `given` and
+    `ids` are what was read, which must be there still.
     """
 
     keep: NDArray[np.bool_]
     columns: Mapping[str, NDArray[Any]]
     labels: NDArray[Any] | None
     marks: Mapping[str, NDArray[np.bool_]]
+    given: NDArray[Any]
+    ids: NDArray[Any]
     blank: NDArray[np.bool_] | None = None
 
     def has_label(self, row: int) -> bool:
         """True if a row has a label."""
         return self.blank is None or not self.blank[row]
+
+    def refuse_other_row(self, data: LabelledData, row: int, cells: Sequence[Any]) -> None:
+        """Refuse a row whose given label (and id, if there is a column of ids) were not read so."""
+        there = row < len(self.keep)
+        for name, cell in zip(data.origin.own_columns, cells, strict=True) if there else ():
+            if name == data.origin.label:
+                there &= not self.has_label(row) or _same(cell, self.given[row])
+            else:
+                there &= _same(cell, self.ids[row])
+        if not there:
+            raise InputError(
+                f"row {row} (the first is 0) of {data.origin.files[0]} was read with another "
+                "label or id; read it again"
+            )
 
     def relabelled(self, data: LabelledData) -> NDArray[np.bool_]:
         """The rows of the file whose label is another one."""
@@ -305,6 +368,64 @@ class Change:
             there = slice(None) if self.blank is None else ~self.blank
             changed[there] = self.labels[there] != data.given()
         return changed
+
+
+def center_of(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What to subtract so that float32 tells values in these ranges apart; mostly zero.
+
+    >>> center_of(np.array([0.0, 1.7e12]), np.array([9.0, 1.7e12 + 6e4])).tolist()
+    [0.0, 1700000030000.0]
+    """
+    largest = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.spacing(largest.astype(np.float32)).astype(np.float64)
+        merged = (high > low) & (high - low < _STEPS * steps)
+        return np.where(merged, low + (high - low) / 2, 0.0)
+
+
+def to_float32(x: NDArray[Any]) -> NDArray[np.float32]:
+    """Numbers (N, D) as float32, columns centred where that would merge their values."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if x.ndim == 2 and len(x) and x.dtype.itemsize > 2 and x.dtype != np.float32:
+            fine = np.where(np.isfinite(x), x, np.nan) if x.dtype.kind == "f" else x
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # columns of nothing
+                low, high = np.nanmin(fine, axis=0), np.nanmax(fine, axis=0)
+            center = center_of(low.astype(np.float64), high.astype(np.float64))
+            x = x - center if center.any() else x
+        return np.asarray(x, dtype=np.float32)
+
+
+def _same(cell: Any, value: Any) -> bool:
+    return bool(cell == value or str(cell) == str(value) or spelling_of(cell) == spelling_of(value))
+
+
+def spelling_of(value: object) -> str:
+    """What spellings of one class have in common: letters, without case, spaces or marks.
+
+    Numbers are compared to their last digit.
+
+    >>> spelling_of(" Dog"), spelling_of("1.50"), spelling_of(1234567), spelling_of(1234568)
+    ('dog', '1.5', '1234567', '1234568')
+    """
+    text = unicodedata.normalize("NFKC", str(value))
+    text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace())
+    text = " ".join(text.split()).casefold()
+    try:
+        return str(_EXACT.normalize(Decimal(text)) or 0) if _NUMBER.match(text) else text
+    except ArithmeticError:  # an exponent past all numbers
+        return text
+
+
+def refuse_changed(data: LabelledData) -> None:
+    """Refuse files that are not those that were read: positions mean nothing in others."""
+    files, aside, paths = data.origin.files, data.unlabelled, data.paths
+    if paths is not None and data.origin.format != "images":
+        if aside is not None and aside.paths is not None:
+            paths = data.of_all_rows(paths, aside.paths)
+        files = (*files, *map(Path, paths))
+    if fingerprint_of(files) != data.origin.fingerprint:
+        raise InputError(f"{files[0]} has changed since it was first read; read it again")
 
 
 def set_unlabelled_aside(data: LabelledData) -> LabelledData:
@@ -326,7 +447,9 @@ def set_unlabelled_aside(data: LabelledData) -> LabelledData:
         ids=data.ids[there],
         trusted=data.trusted[there],
         paths=None if paths is None else paths[there],
+        copies=None if data.copies is None else data.copies[there],
         groups=None if data.groups is None else data.groups[there],
+        answers=None if data.answers is None else data.answers.take(there),
         unlabelled=Unlabelled(
             rows=np.flatnonzero(~there),
             total=len(there),
@@ -345,7 +468,9 @@ class ReadKeywords(TypedDict, total=False):
     """The keywords of `read_data`, and of every function that reads data for you."""
 
     label: str | None
+    annotators: Any
     id: str | None
+    group: Any
     trusted: str | None
     features: Sequence[str] | None
     without: Sequence[str]
@@ -355,6 +480,7 @@ class ReadKeywords(TypedDict, total=False):
     no_label: Sequence[str]
     image_size: int | None
     allow_outside: bool
+    encoding: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +492,9 @@ class ReadOptions:
     """
 
     label: str | None = None
+    annotators: tuple[str, ...] = ()
     id: str | None = None
+    group: str | None = None
     trusted: str | None = None
     features: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
@@ -376,6 +504,7 @@ class ReadOptions:
     no_label: tuple[str, ...] = ()
     image_size: int | None = None
     allow_outside: bool = False
+    encoding: str | None = None
 
     def __post_init__(self) -> None:
         if self.missing not in ("mark", "median", "refuse"):
@@ -384,6 +513,18 @@ class ReadOptions:
             raise InputError(f"text is {self.text!r}; choose auto, words or sentences")
         if self.features and self.without:
             raise InputError("features and without exclude each other; name one of them")
+        if self.annotators and self.label is not None:
+            raise InputError("`label` and `annotators` exclude each other; name one of them")
+        if self.answers_file is not None and not self.answers_file.is_file():
+            raise InputError(
+                f"{one_line(self.answers_file)} is no file; `annotators` needs two columns or "
+                "more, or a file of answers: id, annotator, label"
+            )
+
+    @property
+    def answers_file(self) -> Path | None:
+        """The file of the annotators' answers, where they have no columns."""
+        return Path(self.annotators[0]) if len(self.annotators) == 1 else None
 
     @classmethod
     def of(cls, **keywords: Unpack[ReadKeywords]) -> "ReadOptions":
@@ -392,8 +533,8 @@ class ReadOptions:
         for name in keywords:
             if name not in known:
                 raise InputError(f"reading has no option {name!r}{suggest_name(name, known)}")
-        values: dict[str, Any] = {**keywords}
-        for name in ("features", "without", "no_label"):
+        values: dict[str, Any] = {**keywords, "annotators": keywords.get("annotators") or ()}
+        for name in ("annotators", "features", "without", "no_label"):
             if values.get(name) is not None:
                 values[name] = _strings(values[name])
         return cls(**values)
@@ -404,13 +545,25 @@ class ReadOptions:
         return self.features == ()
 
     def special(self, label: str | None) -> list[str]:
-        """The columns of labels, ids and trust."""
-        return [name for name in (label, self.id, self.trusted) if name is not None]
+        """The columns of labels, ids, groups and trust."""
+        group = None if self.group == NO_GROUP else self.group
+        labels = (
+            (label,) if not self.annotators else self.annotators if not self.answers_file else ()
+        )
+        names = (*labels, self.id, group, self.trusted)
+        return [name for name in names if name is not None]
 
     def resolve(self, present: Sequence[str], where: Path | str) -> tuple[str, list[str]]:
         """Pick the label and the features among the columns that are there."""
         label = "label" if self.label is None and "label" in present else self.label
         problems = Problems(where)
+        if self.annotators:
+            label = CONSENSUS
+            if CONSENSUS in present:
+                problems.add(
+                    f"{where} has a column {CONSENSUS!r} already; rename it, or name it with "
+                    "`label` in place of `annotators`"
+                )
         if label is None:
             problems.add(
                 f"which column of {where} is the label? name it with `label`; "
@@ -425,10 +578,15 @@ class ReadOptions:
                 + (_HEADERLESS if str(where).lower().endswith(_LINES) else "")
             )
         if len(set(special)) < len(special):
-            problems.add(f"label, id and trusted are {listed(special)}; name different columns")
+            problems.add(
+                f"label, annotators, id, group and trusted are {listed(special)}; name different "
+                "columns"
+            )
         chosen = self.features
         if not chosen:
             aside = {*special, *self.without, *INDEX_COLUMNS}
+            if self.annotators:
+                aside.add("label")  # somebody's earlier consensus
             chosen = tuple(name for name in present if name not in aside)
         if set(special) & set(chosen) or len(set(chosen)) < len(chosen):
             others = listed(special)
@@ -442,5 +600,5 @@ class ReadOptions:
         return str(label), list(chosen)
 
 
-def _strings(values: Sequence[str]) -> tuple[str, ...]:
-    return (values,) if isinstance(values, str) else tuple(map(str, values))
+def _strings(values: Sequence[str] | Path) -> tuple[str, ...]:
+    return (str(values),) if isinstance(values, str | Path) else tuple(map(str, values))

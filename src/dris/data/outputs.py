@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.data.files import PathLike, fingerprint_of, listed, one_line, reading
+from dris.data.files import PathLike, expanded, listed, one_line
 from dris.data.formats import BY_NAME
-from dris.data.labelled import Change, LabelledData
+from dris.data.labelled import Change, LabelledData, refuse_changed
 from dris.data.tables.csvfile import write_lines
 from dris.data.writer import Writer
 
@@ -51,20 +51,23 @@ def write_data(
         force: Replace a file that dris wrote; any other, and the data itself, never is.
         writer: Decides in place of `force`, for a command that reads more than the data.
     """
-    target = Path(path).expanduser()
+    target = expanded(path)
     if data.origin.format not in BY_NAME:
         raise InputError("the data was not read from a file; write its ids instead")
     entry = BY_NAME[data.origin.format]
     if target.suffix.lower() not in entry.written:
         usual = entry.written[0]
         raise InputError(f"{entry.name} data is written as {usual}, got {target}; name it so")
+    if data.answers is not None:  # their consensus stands beside them, for no column held it
+        final = data.labels if labels is None else np.asarray(labels)
+        columns, labels = {data.origin.label: data.given(final), **(columns or {})}, None
     change = _change(data, positions, columns, labels, replaced)
     also = positions is None if unlabelled is None else unlabelled
     change = _over_all_rows(data, change, also)
     with (writer or Writer(force)).reading(*data.origin.files).file(target) as temporary:
-        with reading(data.origin.files[0], f"{data.origin.format} file"):
-            _refuse_changed(data)
+        refuse_changed(data)
         entry.write(data, change, temporary)
+        refuse_changed(data)
     return target
 
 
@@ -84,7 +87,7 @@ def write_ids(
     with (writer or Writer(force)).reading(*data.origin.files).file(path) as temporary:
         cells = [data.ids, *change.columns.values()]
         write_lines(temporary, header, cells, change.keep, guard=True)
-    return Path(path).expanduser()
+    return expanded(path)
 
 
 def _change(
@@ -130,7 +133,7 @@ def _change(
         if not (known and 0 <= y.min() <= y.max() < len(data.classes)):
             raise InputError(f"labels must be {n} whole numbers in 0..{len(data.classes) - 1}")
         new = data.given(y)
-    return Change(keep, added, new, marks)
+    return Change(keep, added, new, marks, data.given(), data.ids)
 
 
 def _over_all_rows(data: LabelledData, change: Change, also: bool) -> Change:
@@ -154,21 +157,10 @@ def _over_all_rows(data: LabelledData, change: Change, also: bool) -> Change:
         {name: spread(values) for name, values in change.columns.items()},
         None if labels is None else spread(labels),
         {name: spread(values) for name, values in change.marks.items()},
+        spread(change.given),
+        data.of_all_rows(data.ids, aside.ids),
         blank,
     )
-
-
-def _refuse_changed(data: LabelledData) -> None:
-    """The files must be those that were read: positions mean nothing in others."""
-    files, aside = data.origin.files, data.unlabelled
-    if data.paths is not None and data.origin.format != "images":
-        paths = np.array(data.paths, dtype=object)
-        if aside is not None and aside.paths is not None:
-            paths = np.empty(aside.total, dtype=object)
-            paths[data.rows], paths[aside.rows] = data.paths, aside.paths
-        files = (*files, *map(Path, paths))
-    if fingerprint_of(files) != data.origin.fingerprint:
-        raise InputError(f"{files[0]} has changed since it was read; read it again")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +187,7 @@ def write_scores(scores: ScoreFile, path: PathLike, *, writer: Writer) -> Path:
     metadata = {NOTE: note_bytes(scores.note)}
     with writer.file(path) as temporary:
         pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
-    return Path(path).expanduser()
+    return expanded(path)
 
 
 def note_bytes(note: Mapping[str, Any]) -> bytes:

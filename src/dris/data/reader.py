@@ -1,8 +1,7 @@
 """The one door: whatever people have, a path or something in memory, as `LabelledData`."""
 
-import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -13,11 +12,21 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.validate import check_ids
-from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, refuse_endless
-from dris.data.findings import add_findings
+from dris.data.files import (
+    PathLike,
+    digests_of,
+    files_of,
+    in_order,
+    listed,
+    one_line,
+    reading,
+    refuse_endless,
+)
+from dris.data.findings import add_findings, row_keys
 from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of, read_table
 from dris.data.images.image_files import decode_files, has_image_folders
 from dris.data.labelled import (
+    NO_GROUP,
     Feature,
     How,
     LabelFinding,
@@ -25,15 +34,24 @@ from dris.data.labelled import (
     Origin,
     ReadKeywords,
     ReadOptions,
+    refuse_changed,
     set_unlabelled_aside,
+    to_float32,
 )
-from dris.data.tables.label_columns import labels_of
+from dris.data.tables.annotators import answers_in_columns
+from dris.data.tables.groups import codes_of
+from dris.data.tables.label_columns import consensus_of, labels_of
 from dris.data.tables.numpy_files import channels_first, fill_gaps
 from dris.data.tables.rows import is_image_name, table_rows
-from dris.data.tables.saved_dataset import is_saved_dataset
+from dris.data.tables.saved_dataset import is_saved_dataset, saved_files
 
 _ARROW = pa.Array | pa.ChunkedArray
-_UNFIT = (pa.ArrowException, TypeError, ValueError)  # what Arrow raises over odd values
+_UNFIT = (
+    pa.ArrowException,
+    TypeError,
+    ValueError,
+    OverflowError,
+)  # what Arrow raises over odd values
 _WIDE = 512  # columns of a sparse matrix, above which it becomes components
 _COMPONENTS = 256
 _ROWS = 12_000  # about as many rows of a sparse matrix have a say in its components
@@ -53,7 +71,14 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
             data set; a list of texts or of paths of images.
         y: The labels of arrays, matrices and lists: numbers or strings, one a row.
         label: The column (or array) of given labels; "label" by default.
+        annotators: In place of `label`, the columns of several people's labels, or a CSV or
+            Parquet file of their answers (id, annotator, label); of arrays and frames also a table
+            (N, annotators) with None or NaN where there is no answer. Their consensus becomes the
+            given label.
         id: The column of ids, whole numbers or text; row numbers by default.
+        group: The column of what several rows belong to (patient, user, session, document), or an
+            array with a value for each row: rows of one group stay in one fold. By default a column
+            that is plainly one is used, as a note says; "none" uses none.
         trusted: The column that says yes where the label is known to be right.
         features: The columns to learn from; every informative one by default. With [] only labels,
             ids and trust are read, which is enough where a model's probabilities come from
@@ -68,6 +93,8 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
         image_size: Side of the squares that images become; their own if all are alike and at most
             64 pixels wide, else 32.
         allow_outside: Let a table name images that do not lie below its own folder.
+        encoding: How the characters of a CSV file are written, such as "cp1252"; UTF-16 that says
+            so and UTF-8 are known, and what is neither is taken for cp1252.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -79,17 +106,54 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
     >>> read_data([[0.5, 1.0], [0.1, 2.0], [0.4, 3.0]], ["cat", "dog", "cat"]).classes
     ('cat', 'dog')
     """
-    return read_with(ReadOptions.of(**keywords), data, y)
+    groups = keywords.get("group")
+    if groups is not None and not isinstance(groups, str):
+        keywords["group"] = NO_GROUP
+    else:
+        groups = None
+    columns = _annotator_columns(keywords.get("annotators"))
+    if columns is not None:
+        if y is not None or _are_paths(data, y):
+            raise InputError(
+                "`annotators` as a table goes with data in memory, in place of `y`; of a file name "
+                "its columns, or a file of answers"
+            )
+        keywords["annotators"], y = None, columns
+    return read_with(ReadOptions.of(**keywords), data, y, groups)
 
 
-def read_with(options: ReadOptions, data: Any, y: Any = None) -> LabelledData:
-    """Read data with options that were put together elsewhere."""
+class _AnswerColumns(dict[str, Any]):
+    """The answers of several annotators, a column each, in place of labels."""
+
+
+def _annotator_columns(table: Any) -> _AnswerColumns | None:
+    """A table of answers as a column for each annotator; None for names, and for nothing."""
+    if table is None or isinstance(table, str | os.PathLike):
+        return None
+    if isinstance(table, list | tuple) and all(isinstance(one, str) for one in table):
+        return None
+    held = _as_table(table)
+    if held is not None:
+        return _AnswerColumns(zip(held.schema.names, held.columns, strict=True))
+    array = _as_numpy(table)
+    if array.ndim != 2 or array.shape[1] < 2:
+        raise InputError(
+            f"`annotators` is a table of two columns or more, a row for each example, got shape "
+            f"{array.shape}"
+        )
+    people = enumerate(array.T, 1)
+    return _AnswerColumns((f"annotator {i}", _values_array(own, len(array))) for i, own in people)
+
+
+def read_with(options: ReadOptions, data: Any, y: Any = None, groups: Any = None) -> LabelledData:
+    """Read data with options that were put together elsewhere, and groups of its rows."""
     if isinstance(data, LabelledData):
         return data
     if _are_paths(data, y):
-        examples = _read_files(data, options)
+        examples = _read_files(data, options, groups)
     else:
-        examples = add_findings(set_unlabelled_aside(read_source(data, y, options)))
+        source = _with_groups(read_source(data, y, options), groups)
+        examples = add_findings(set_unlabelled_aside(source))
     return replace(examples, origin=replace(examples.origin, reading=asdict(options)))
 
 
@@ -102,7 +166,17 @@ def _are_paths(data: Any, y: Any) -> bool:
     return all(isinstance(one, str | os.PathLike) for one in data)
 
 
-def _read_files(paths: PathLike | Sequence[PathLike], options: ReadOptions) -> LabelledData:
+def _with_groups(data: LabelledData, groups: Any) -> LabelledData:
+    """The data with the group of each row, in place of what columns say."""
+    if groups is None:
+        return data
+    codes = codes_of(_values_array(groups, len(data), "groups"), "group")
+    return replace(data, groups=codes, leaks=tuple(one for one in data.leaks if not one.shared))
+
+
+def _read_files(
+    paths: PathLike | Sequence[PathLike], options: ReadOptions, groups: Any
+) -> LabelledData:
     files = files_of(paths)
     if len(files) == 1 and files[0].is_dir():
         entry, files = _inside(files[0], options)
@@ -110,7 +184,8 @@ def _read_files(paths: PathLike | Sequence[PathLike], options: ReadOptions) -> L
         entry = _kind_of(files)
     for path in files:
         refuse_endless(path)
-    data = set_unlabelled_aside(entry.examples(files, options))
+    data = set_unlabelled_aside(_with_groups(entry.examples(files, options), groups))
+    refuse_changed(data)
     pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
     if options.labels_only:
         return data
@@ -136,7 +211,7 @@ def _inside(folder: Path, options: ReadOptions) -> tuple[Format, tuple[Path, ...
     Images in class folders with a table beside them are read by the table where it has the label.
     """
     if is_saved_dataset(folder):
-        return BY_NAME["huggingface"], (folder,)
+        return BY_NAME["huggingface"], saved_files(folder)
     with reading(folder, "folder"):
         inside = [p for p in folder.iterdir() if not p.name.startswith((".", "_"))]
         for suffixes in GATHERED:
@@ -155,9 +230,8 @@ def _same_files(files: Sequence[Path]) -> list[LabelFinding]:
     """Files that hold the same bytes: the same rows, twice."""
     seen: dict[bytes, Path] = {}
     findings = []
-    for path in files if 1 < len(files) <= 10_000 else ():
-        with reading(path, "file"), path.open("rb") as file:
-            key = hashlib.file_digest(file, "sha256").digest()
+    some = files if 1 < len(files) <= 10_000 else ()
+    for path, key in zip(some, digests_of(some), strict=True):
         if key in seen:
             text = f"{path} holds the same bytes as {seen[key]}: its rows are there twice"
             findings.append(LabelFinding("same file", 1, text))
@@ -172,12 +246,15 @@ def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
         source, names = _hugging_face(source)
     elif _is(source, "datasets", "DatasetDict"):
         raise InputError(f"the data set has the splits {listed(list(source))}; pass one of them")
+    _refuse_other_order(source, labels)
+    source = _as_numpy(source) if hasattr(source, "detach") else source
     table = _as_table(source)
     if table is not None:
         return _from_table(table, labels, options, names)
-    if options.label or options.id or options.features is not None or options.without:
+    named = options.group not in (None, NO_GROUP)
+    if options.label or options.id or named or options.features is not None or options.without:
         raise InputError(
-            "`label`, `id`, `features` and `without` name columns, which "
+            "`label`, `id`, `group`, `features` and `without` name columns, which "
             f"{type(source).__name__} has not; pass the labels as `y`, or a frame"
         )
     if any(base.__module__.startswith("torch.utils.data") for base in type(source).__mro__):
@@ -186,6 +263,8 @@ def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
         raise InputError(f"{type(source).__name__} comes without labels; pass them as `y`")
     if hasattr(source, "tocsr"):
         return _from_sparse(source, labels, options)
+    if isinstance(source, Iterator):
+        source = list(source)
     texts = _texts(source)
     if texts is not None:
         if all(is_image_name(t) for t in texts[:100]):
@@ -195,8 +274,26 @@ def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
     return _from_array(source, labels, options)
 
 
+def _refuse_other_order(source: Any, labels: Any) -> None:
+    """Refuse pandas objects that hold the same rows in different orders: by place or by index?"""
+    if not _is(source, "pandas", "DataFrame") or not _is(labels, "pandas", "Series"):
+        return
+    rows, own = source.index, labels.index
+    if (
+        len(rows) == len(own)
+        and not rows.equals(own)
+        and rows.sort_values().equals(own.sort_values())
+    ):
+        raise InputError(
+            "the frame and `y` have the same index in different orders; pass y.loc[frame.index], "
+            "or y.to_numpy() if the first label is that of the first row"
+        )
+
+
 def _as_table(source: Any) -> Any:
     """An Arrow table of a frame of any kind, None for what is no frame."""
+    if hasattr(source, "tocsr"):  # of which some are mappings
+        return None
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):
@@ -218,9 +315,14 @@ def _as_table(source: Any) -> Any:
 
 
 def _from_pandas(frame: Any) -> Any:
-    """The frame as an Arrow table; a column of numbers and words is read as its words."""
+    """The frame as an Arrow table; numbers among words, and intervals, are read as words."""
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        odd = [field.name for field in table.schema if _is_extension(field.type)]
+        if not odd:
+            return table
+        words = {name: frame[name].map(str, na_action="ignore").astype(object) for name in odd}
+        return pa.Table.from_pandas(frame.assign(**words), preserve_index=False)
     except _UNFIT:
         mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
     as_words = {name: frame[name].map(str, na_action="ignore") for name in mixed}
@@ -230,6 +332,12 @@ def _from_pandas(frame: Any) -> Any:
         raise InputError(
             f"the frame cannot be read ({one_line(error)}); give each column one kind of value"
         ) from None
+
+
+def _is_extension(kind: Any) -> bool:
+    """True for what pandas makes of intervals and periods."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return isinstance(kind, pa.BaseExtensionType)
 
 
 def _from_columns(columns: Mapping[str, Any]) -> Any:
@@ -252,10 +360,20 @@ def _from_table(
     options: ReadOptions,
     names: dict[str, tuple[str, ...]],
 ) -> LabelledData:
-    if labels is not None:
+    if isinstance(labels, _AnswerColumns):
+        _refuse_other_length(labels, len(table))
+        taken = [name for name in labels if name in table.schema.names]
+        if taken:
+            raise InputError(
+                f"the table has columns {listed(taken)} already; name them in `annotators`"
+            )
+        for name, answers in labels.items():
+            table = table.append_column(name, answers)
+        options = replace(options, annotators=tuple(labels))
+    elif labels is not None:
         if options.label is not None:
             raise InputError("labels are both `y` and in the column `label`; pass one of them")
-        given = _label_array(labels, len(table))
+        given = _values_array(labels, len(table))
         name = "label" if "label" not in table.schema.names else "given label"
         table = table.append_column(name, given)
         options = replace(options, label=name)
@@ -263,7 +381,7 @@ def _from_table(
 
 
 def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
-    x = np.asarray(source)
+    x = _as_numpy(source)
     if x.ndim == 1 and x.dtype.kind in "fiub":
         x = x[:, None]
     if x.dtype.kind not in "fiub" or x.ndim not in (2, 3, 4) or 0 in x.shape:
@@ -278,10 +396,12 @@ def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
         )
     if x.ndim > 2:
         return _data(channels_first(x), labels, options, "image", [])
-    with np.errstate(over="ignore", invalid="ignore"):
-        table = np.array(x, dtype=np.float32)
+    table = to_float32(x)
+    table = table.copy() if np.may_share_memory(table, x) else table
     note = fill_gaps(table, options.missing, "x")
-    return _data(table, labels, options, "vector", [note] if note else [])
+    data = _data(table, labels, options, "vector", [note] if note else [])
+    wide = x.dtype.kind != "b" and x.dtype.itemsize > 4
+    return replace(data, copies=row_keys(x.astype(np.float64)).view(np.int64)) if wide else data
 
 
 def _from_sparse(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
@@ -303,9 +423,11 @@ def sparse_table(source: Any) -> NDArray[np.float32]:
     >>> sparse_table(wide).shape
     (600, 150)
     """
+    from scipy.sparse import csr_array
+
     from dris.data.text.ngrams import main_axes
 
-    matrix = source.tocsr().astype(np.float32)
+    matrix = csr_array(source.tocoo()).astype(np.float32)
     n, width = matrix.shape
     if width <= _WIDE:
         return np.asarray(matrix.toarray())
@@ -319,8 +441,8 @@ def _from_pictures(paths: Sequence[str], labels: Any, options: ReadOptions) -> L
     absent = next((path for path in paths if not os.path.isfile(path)), None)
     if absent is not None:
         raise InputError(f"{one_line(absent)} is no file; name images that are there")
-    x = decode_files(paths, Path(paths[0]), options)["x"]
-    data = _data(x, labels, options, "image", [])
+    decoded = decode_files(paths, Path(paths[0]), options)
+    data = _data(decoded["x"], labels, options, "image", list(decoded["notes"]))
     return replace(data, paths=np.array(paths, dtype=np.str_))
 
 
@@ -356,8 +478,17 @@ def _hugging_face(source: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
 def _data(
     x: NDArray[Any], labels: Any, options: ReadOptions, how: How, notes: list[str]
 ) -> LabelledData:
-    given, place = _label_array(labels, len(x)), "row {} (the first is 0)".format
-    codes, classes, more = labels_of(given, "labels", place, options)
+    place, answers = "row {} (the first is 0)".format, None
+    if isinstance(labels, _AnswerColumns):
+        _refuse_other_length(labels, len(x))
+        more: tuple[str, ...] = ()
+        answers, classes = answers_in_columns(
+            labels, place, lambda cells, name, where: labels_of(cells, name, where, options)[:2]
+        )
+        codes = consensus_of(answers, len(classes))
+    else:
+        given = _values_array(labels, len(x))
+        codes, classes, more = labels_of(given, "labels", place, options)
     return LabelledData(
         x=x,
         labels=codes,
@@ -367,12 +498,23 @@ def _data(
         features=(Feature("x", how, int(np.prod(x.shape[1:]))),),
         origin=Origin("memory", (), "", label="labels"),
         notes=(*notes, *more),
+        answers=answers,
     )
 
 
-def _label_array(labels: Any, n: int) -> Any:
-    """Labels of any kind as an Arrow array of n values."""
+def _refuse_other_length(answers: Mapping[str, Any], n: int) -> None:
+    sizes = {len(column) for column in answers.values()}
+    if sizes != {n}:
+        raise InputError(f"{n} examples need as many rows of `annotators`, got {max(sizes)}")
+
+
+def _values_array(labels: Any, n: int, what: str = "labels") -> Any:
+    """Labels or groups of any kind as an Arrow array of n values."""
     values = _as_numpy(labels) if hasattr(labels, "detach") else labels
+    if isinstance(values, np.ma.MaskedArray):
+        values = pa.array(values.data, mask=np.ma.getmaskarray(values))
+    if isinstance(values, Iterator):
+        values = list(values)
     if hasattr(values, "to_arrow"):  # polars
         values = values.to_arrow()
     elif hasattr(values, "to_numpy") and not isinstance(values, _ARROW):  # pandas
@@ -380,14 +522,18 @@ def _label_array(labels: Any, n: int) -> Any:
     if isinstance(values, np.ndarray):
         values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
         values = values.tolist() if values.dtype.kind in "OUS" else values
+    if isinstance(values, Mapping | str) or not hasattr(values, "__len__") or np.ndim(values) == 0:
+        raise InputError(
+            f"{what} are a list or an array of {n} values, got {type(labels).__name__}; pass one"
+        )
     if len(values) != n:
-        raise InputError(f"{n} examples need as many labels, got {len(values)}")
+        raise InputError(f"{n} examples need as many {what}, got {len(values)}")
     try:
         # NaN among words is how pandas says that there is none.
         return values if isinstance(values, _ARROW) else pa.array(values, from_pandas=True)
     except _UNFIT as error:
         raise InputError(
-            f"labels must be whole numbers or texts, one an example ({one_line(error)}); check them"
+            f"{what} must be whole numbers or texts, one an example ({one_line(error)}); check them"
         ) from None
 
 
@@ -411,7 +557,14 @@ def _is(source: Any, package: str, name: str) -> bool:
 
 
 def _as_numpy(value: Any) -> Any:
-    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+    """An array of anything; a tensor of any kind, and NaN where an array is masked."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value = value if str(value.layout) == "torch.strided" else value.to_dense()
+        return (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        return np.ma.filled(value.astype(np.float64), np.nan)
+    return np.asarray(value)
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 from dris.core.errors import InputError
 from dris.core.files import remove_left, temporary_for, write_atomically
 from dris.core.sanitize import from_json
-from dris.data.files import PathLike, writing
+from dris.data.files import PathLike, expanded, writing
 
 MANIFEST = ".dris-written.json"
 FORMAT = 1
@@ -65,14 +65,14 @@ class Writer:
     def reading(self, *paths: PathLike | None) -> "Writer":
         """The same writer of a command that reads these too: files, folders, patterns."""
         inputs = list(self.inputs)
-        for given in (Path(path).expanduser() for path in paths if path is not None):
+        for given in (expanded(path) for path in paths if path is not None):
             pattern = glob.has_magic(str(given)) and not os.path.lexists(given)
             inputs += [Path(match) for match in glob.glob(str(given))] if pattern else [given]
         return replace(self, inputs=tuple(inputs))
 
     def refuse(self, *paths: PathLike) -> None:
         """Stop before the work when one of its results could not be written."""
-        targets = [Path(path).expanduser() for path in paths]
+        targets = [expanded(path) for path in paths]
         for place, target in enumerate(targets):
             if why := self.refusal(target):
                 raise InputError(why)
@@ -99,7 +99,7 @@ class Writer:
     @contextmanager
     def file(self, path: PathLike) -> Iterator[Path]:
         """A temporary name to write to, renamed at the end; nothing stays after a failure."""
-        target = Path(path).expanduser()
+        target = expanded(path)
         with writing(target):
             if not target.parent.is_dir():
                 raise InputError(f"{target.parent}: no such folder; create it first")
@@ -120,7 +120,7 @@ class Writer:
         with self.file(path) as temporary, temporary.open("xb") as out:
             for piece in pieces:
                 out.write(piece)
-        return Path(path).expanduser()
+        return expanded(path)
 
     def publish(
         self,

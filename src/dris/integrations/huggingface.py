@@ -1,4 +1,4 @@
-"""Hugging Face: a callback that fills a `Recorder`, a Trainer on weighted draws, score columns.
+"""Hugging Face: a callback that fills a `Recorder`, a Trainer on weighted draws.
 
     recorder = Recorder(len(train))
     Trainer(model, args, train_dataset=train, callbacks=[RecordDynamics(recorder, train)]).train()
@@ -21,8 +21,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from datasets import Dataset
-from numpy.typing import ArrayLike
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
@@ -32,7 +30,6 @@ from transformers.trainer_utils import RemoveColumnsCollator
 from dris.core.errors import InputError
 from dris.data.files import listed
 from dris.integrations.passes import begin_epoch, check_loader, end_epoch, record_pass
-from dris.learn.record.batches import as_array
 from dris.learn.record.recorder import Recorder
 from dris.learn.trainers.networks.samplers import ImportanceSampler
 
@@ -54,6 +51,7 @@ class RecordDynamics(TrainerCallback):
         look: (model, batch) → logits (B, classes) and labels (B,); a classifier's unless given,
             `preferred` for TRL's RewardTrainer.
 
+    >>> from datasets import Dataset
     >>> data = Dataset.from_dict({"input_ids": [[1], [2]], "labels": [0, 1]})
     >>> RecordDynamics(Recorder(2), data).recorder.epoch
     1
@@ -246,21 +244,3 @@ class _PairCollator:
     def __call__(self, pairs: list[tuple[Any, float]]) -> dict[str, Any]:
         batch = self.collate([example for example, _ in pairs])
         return {**batch, WEIGHT: torch.tensor([weight for _, weight in pairs])}
-
-
-def with_columns(dataset: Dataset, columns: Mapping[str, ArrayLike]) -> Dataset:
-    """Add columns to a data set, such as scores: one value for each row.
-
-    >>> data = with_columns(Dataset.from_dict({"text": ["a", "b"]}), {"loss": [0.5, 2.0]})
-    >>> data["loss"][1]
-    2.0
-    """
-    for name, values in columns.items():
-        column = as_array(values)
-        if column.shape != (len(dataset),) or name in dataset.column_names:
-            raise InputError(
-                f"column {name!r} must be new and have {len(dataset)} values, got shape "
-                f"{column.shape} for the columns {listed(dataset.column_names)}"
-            )
-        dataset = dataset.add_column(name, column)
-    return dataset

@@ -200,15 +200,8 @@ class DistributedImportanceSampler(  # type: ignore[override]
     (0, 1, 2)
     """
 
-    def __init__(
-        self,
-        plan: Importance,
-        *,
-        seed: int = 0,
-        num_samples: int | None = None,
-        replacement: bool = True,
-    ) -> None:
-        super().__init__(plan, seed=seed, num_samples=num_samples, replacement=replacement)
+    def __init__(self, plan: Importance, *, seed: int = 0, num_samples: int | None = None) -> None:
+        super().__init__(plan, seed=seed, num_samples=num_samples)
 
     @property
     def rank(self) -> int:  # type: ignore[override]

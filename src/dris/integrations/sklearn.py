@@ -27,15 +27,18 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from dris.core.errors import InputError
+from dris.core.errors import InputError, suggest_name
 from dris.core.select.rules import RECOMMENDED, Rule
 from dris.data.labelled import Feature, LabelledData
 from dris.data.reader import sparse_table
+from dris.learn.proxies import group_codes
 from dris.learn.record.batches import refuse_other_index
 from dris.learn.trainers.standardize import as_single
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings
 from dris.pipeline.wording import ALL_KEPT, EVERYTHING
+
+HOW = ("drop", "weights", "importance")  # what becomes of a choice when a classifier fits
 
 
 class RobustSelector(BaseEstimator):
@@ -47,11 +50,12 @@ class RobustSelector(BaseEstimator):
     Args:
         keep: Largest share of the examples to keep; None drops suspects only.
         rule: "recommended" for the data, or one of `dris.RULES`.
-        weight: Weight the kept by their disagreement (paper, eq. 7) instead of alike.
+        how: "drop" leaves suspects out; "weights" uses every example, weighted by P(wrong);
+            "importance" weights the kept by their disagreement (paper, eq. 7).
         proxies: K, two or more.
         epochs: Largest number of passes of each proxy over the data.
-        model: The proxies: a name, a scikit-learn classifier with `partial_fit` or staged
-            predictions, or a list of those; None takes what `dris.clean` takes.
+        model: The proxies: a name, a scikit-learn classifier with `partial_fit`, or a list
+            of those; None takes what `dris.clean` takes.
         store: Folder that keeps finished proxies, so that a search over `keep` trains them once.
         random_state: A whole number repeats the result; None or a RandomState draws one.
         n_jobs: Processes to train proxies in.
@@ -79,7 +83,7 @@ class RobustSelector(BaseEstimator):
         *,
         keep: float | None = None,
         rule: str | Rule = RECOMMENDED,
-        weight: bool = False,
+        how: str = "drop",
         proxies: int = 3,
         epochs: int = 20,
         model: Any = None,
@@ -89,7 +93,7 @@ class RobustSelector(BaseEstimator):
     ) -> None:
         self.keep = keep
         self.rule = rule
-        self.weight = weight
+        self.how = how
         self.proxies = proxies
         self.epochs = epochs
         self.model = model
@@ -97,12 +101,14 @@ class RobustSelector(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose among these examples; labels may be numbers or text, X may be sparse.
 
         Proxies see components of a wide sparse X, which never becomes dense. `sample_weight` scales
-        `weights_` and does not change the choice, except that 0 leaves an example out.
+        `weights_` and does not change the choice, except that 0 leaves an example out. Examples of
+        one of `groups`, such as a patient, stay in one fold of the proxies.
         """
+        _check_how(self.how, self.keep)
         x, given = _validate(self, X, y)
         counts = _check_weights(sample_weight, x)
         at = np.flatnonzero(counts)
@@ -118,6 +124,9 @@ class RobustSelector(BaseEstimator):
         data = LabelledData.of(table, labels, classes=tuple(map(str, self.classes_)), ids=at)
         if table.shape[1] < x.shape[1]:
             data = replace(data, features=(Feature("x", "components", table.shape[1]),))
+        if groups is not None:
+            own = _safe_indexing(groups, at)
+            data = replace(data, groups=group_codes(own, len(at), None))
         decision = decide(
             data,
             keep=self.keep,
@@ -135,10 +144,11 @@ class RobustSelector(BaseEstimator):
         self.kept_, self.rule_ = np.zeros(len(counts), dtype=np.bool_), decision.rule
         self.kept_[at[decision.kept]] = True
         self.weights_ = self.kept_.astype(np.float64)
-        if self.weight and decision.ensemble is not None:
-            plan = decision.weigh()
-            chosen = plan.positions
-            self.weights_[at[chosen]] = plan.importance.probabilities * chosen.size
+        if self.how == "weights":
+            self.weights_[at] = decision.sample_weight
+        elif self.how == "importance" and decision.ensemble is not None:
+            drawn = decision.weigh().probabilities
+            self.weights_[at] = drawn * decision.kept.size
         self.weights_ *= counts
         return self
 
@@ -168,14 +178,14 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Fit a classifier on the examples that `RobustSelector` keeps.
+    """Fit a classifier on the examples that `RobustSelector` keeps, or weights.
 
     The options and attributes of `RobustSelector` are the same here. The estimator is cloned and
     sees X as it was given, frames as frames, sparse matrices as sparse ones.
 
     Args:
-        estimator: Any classifier; one that takes `sample_weight` with weight=True or weights in
-            `fit`. After `fit`, `estimator_` is the fitted clone.
+        estimator: Any classifier; one that takes `sample_weight` unless how="drop" and no weights
+            are given to `fit`. After `fit`, `estimator_` is the fitted clone.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> rng = np.random.default_rng(0)
@@ -195,7 +205,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         keep: float | None = None,
         rule: str | Rule = RECOMMENDED,
-        weight: bool = False,
+        how: str = "drop",
         proxies: int = 3,
         epochs: int = 20,
         model: Any = None,
@@ -206,7 +216,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.keep = keep
         self.rule = rule
-        self.weight = weight
+        self.how = how
         self.proxies = proxies
         self.epochs = epochs
         self.model = model
@@ -214,43 +224,52 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> Self:
         """Choose among the examples, and fit a clone of the estimator on the kept.
 
-        `sample_weight` and whatever else its `fit` takes reach the estimator for the kept; with
-        metadata routing it gets what it requests by `set_fit_request`.
+        Examples of one of `groups`, such as a patient, stay in one fold of the proxies; where the
+        estimator's `fit` takes `groups`, it gets them as well. `sample_weight` and whatever else
+        its `fit` takes reach the estimator for the kept; with metadata routing it gets what it
+        requests by `set_fit_request`.
         """
         if isinstance(self.estimator, type) or not is_classifier(self.estimator):
             raise InputError(
                 f"estimator must be a classifier, got {self.estimator!r}; pass one such as "
                 "LogisticRegression()"
             )
-        params = self._route(sample_weight, fit_params)
-        weighted = self.weight or "sample_weight" in params
+        params = self._route(sample_weight, groups, fit_params)
+        _check_how(self.how, self.keep)
+        weighted = self.how != "drop" or "sample_weight" in params
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(
-                f"{type(self.estimator).__name__} takes no sample_weight in fit; leave out "
-                "weight=True and sample_weight, or make this the last step of a pipeline"
+                f"{type(self.estimator).__name__} takes no sample_weight in fit; take how='drop' "
+                "without sample_weight, or make this the last step of a pipeline"
             )
         _, given = _validate(self, X, y)
         options = self.get_params(deep=False)
         del options["estimator"]
-        chosen = RobustSelector(**options).fit(X, given, sample_weight)
+        chosen = RobustSelector(**options).fit(X, given, sample_weight, groups)
         for name in ("kept_", "weights_", "rule_", "decision_", "classes_"):
             setattr(self, name, getattr(chosen, name))
-        kept = np.flatnonzero(chosen.kept_)
+        used = chosen.weights_ if self.how == "weights" else chosen.kept_
+        kept = np.flatnonzero(used)
         some = _check_method_params(X, params, indices=kept)
         if weighted:
             some["sample_weight"] = self.weights_[kept]
         self.estimator_ = clone(self.estimator).fit(_rows(X, kept), given[kept], **some)
         return self
 
-    def _route(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+    def _route(self, sample_weight: Any, groups: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """Pick what is meant for the estimator's `fit`."""
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        if not get_config()["enable_metadata_routing"]:
-            return {**fit_params, **weights}
-        return dict(process_routing(self, "fit", **fit_params, **weights).estimator.fit)
+        given = {"sample_weight": sample_weight, "groups": groups}
+        params = fit_params | {name: one for name, one in given.items() if one is not None}
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **params).estimator.fit)
+        if not has_fit_parameter(self.estimator, "groups"):
+            params.pop("groups", None)
+        return params
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Route weights to this estimator, and to the one within what it requests."""
@@ -302,6 +321,15 @@ def _validate(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     return x, given
 
 
+def _check_how(how: str, keep: float | None) -> None:
+    """Refuse what nothing can be done with."""
+    if how not in HOW:
+        near = suggest_name(str(how), HOW)
+        raise InputError(f"how must be one of {', '.join(HOW)}, got {how!r}{near}")
+    if how == "weights" and keep is not None:
+        raise InputError("how='weights' uses every example; leave keep out, or take how='drop'")
+
+
 def _check_weights(sample_weight: Any, x: Any) -> NDArray[np.float64]:
     """Return the weight of each example, 1 unless given."""
     counts = _check_sample_weight(sample_weight, x, dtype=np.float64)
@@ -327,8 +355,8 @@ def _without_data(state: dict[str, Any]) -> dict[str, Any]:
     if decision is None:
         return state
     bare = np.zeros((len(decision), 0), dtype=np.float32)
-    data = replace(decision.data, x=bare, features=())
-    return {**state, "decision_": replace(decision, data=data, ensemble=None)}
+    data, near = replace(decision.data, x=bare, features=()), [decision.neighbours]
+    return {**state, "decision_": replace(decision, data=data, ensemble=None, _neighbours=near)}
 
 
 def _seed(random_state: Any) -> int:

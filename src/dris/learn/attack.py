@@ -21,7 +21,7 @@ from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
 from dris.learn.record.batches import refuse_other_index
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.job import Data, Job, check_inputs, count_rows
+from dris.learn.trainers.job import Data, Job, check_inputs
 from dris.learn.trainers.registry import check_model
 
 
@@ -52,14 +52,14 @@ def attacker_norms(
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
-    """Last-layer gradient norm of each example under an attacker trained on the true labels.
+    """Gradient norm of each example under an attacker trained on the true labels.
 
     The attacker's random streams are its own, never a proxy's; its scored epoch is its last unless
-    the recipe says otherwise.
+    the recipe says otherwise. The gradient is that of the last layer.
     """
     data = check_inputs(x)
     refuse_other_index(x, y)
-    labels = labels_for(check_labels(y), count_rows(data))
+    labels = labels_for(check_labels(y), len(data))
     job = Job(
         model=check_model(model),
         stream=("attacker",),

@@ -27,5 +27,6 @@ def require(module: str, extra: str) -> ModuleType:
         if missing.partition(".")[0] != module.partition(".")[0]:
             raise
         raise MissingExtraError(
-            f'{missing} is not installed; get it with: pip install "dris[{extra}]"', name=missing
+            f'{missing} is not installed; in the clone of dris: pip install ".[{extra}]"',
+            name=missing,
         ) from None

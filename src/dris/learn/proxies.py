@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dris.core.dynamics.columns import labels_for
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.merge import best_epoch
 from dris.core.errors import InputError
 from dris.core.streams import check_seed
-from dris.core.validate import check_count, check_ids, check_labels, count_of
+from dris.core.validate import check_count, check_ids, check_labels
 from dris.learn.engines.engine import Engine, as_engine
 from dris.learn.engines.processes import Progress
 from dris.learn.jobs.all_jobs import hold_at_best, join_proxies, refuse_copies, train_jobs
@@ -27,10 +27,13 @@ from dris.learn.trainers.job import (
     Job,
     check_inputs,
     check_test,
-    count_rows,
     rows_at,
 )
 from dris.learn.trainers.registry import check_model, trainer_of
+
+MAX_STEPS = 8_000  # of a head; more find more on large tables that are hard, at a price in time
+MAX_OUTPUTS = 2_000_000  # steps times classes: many classes take fewer steps
+MIN_EPOCHS = 3  # but every row is seen so often
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,9 @@ class ProxySettings:
     seed: int
     recipes: tuple[Recipe, ...]  # one for each model
     pick: bool = False  # the scored epoch by the held-out loss
-    bag: float | None = None
     cross_fit: int | None = None
     patience: int | None = None
-    record: Literal["all", "scored"] = "all"
+    record: Literal["all", "scored", "snapshot"] = "all"
     gradient_norm: bool = False
     rival: bool = False
     normalize: Columns = True
@@ -57,19 +59,16 @@ class ProxySettings:
 
     def check(self, n: int, *, judged: bool) -> None:
         """Raise for ways to train that do not exist for `n` examples, or not together."""
-        bag, cross_fit, patience = self.bag, self.cross_fit, self.patience
-        if bag is not None:
-            count_of(bag, n, "bag")
+        cross_fit, patience = self.cross_fit, self.patience
         if cross_fit is not None and check_count(cross_fit, "cross_fit", at_least=2) > n:
             raise InputError(f"cross_fit must be at most N = {n}, got {cross_fit}")
-        if bag is not None and cross_fit is not None:
-            raise InputError("bag and cross_fit cannot be combined; choose one")
-        partial = bag is not None or cross_fit is not None
-        if self.record == "scored" and not self.stacked and partial:
+        if self.record == "scored" and not self.stacked and cross_fit is not None:
             raise InputError(
-                'record="scored" reads the training batches, which a bag or a fold '
-                'does not fill; use record="all"'
+                'record="scored" reads the training batches, which a fold does not fill; '
+                'use record="all"'
             )
+        if self.record == "snapshot" and not self.stacked:
+            raise InputError('record="snapshot" needs stacked models; use record="scored"')
         if self.pick and cross_fit is None:
             raise InputError(
                 'scored_epoch="held_out" reads losses out of fold; ask for folds: cross_fit=4'
@@ -103,7 +102,6 @@ class ProxySettings:
                 seed=self.seed,
                 classes=classes,
                 recipe=self.recipes[i],
-                bag=self.bag,
                 folds=self.cross_fit,
                 record=self.record,
                 gradient_norm=self.gradient_norm,
@@ -134,15 +132,15 @@ def train_proxies(
     scored_epoch: int | Literal["held_out"] | None = None,
     batch_size: int | None = None,
     recipe: Recipe | None = None,
-    bag: float | None = None,
     cross_fit: int | None = None,
     patience: int | None = None,
-    record: Literal["all", "scored"] = "all",
+    record: Literal["all", "scored", "snapshot"] = "all",
     gradient_norm: bool = False,
     rival: bool = False,
     standardize: bool | Sequence[Group] = True,
     classes: int | None = None,
     judged: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     test: tuple[Any, ArrayLike] | None = None,
     workers: int | None = None,
@@ -156,14 +154,13 @@ def train_proxies(
     A proxy that diverges is left out with a warning that names it; the others go on.
 
     Args:
-        x: Features (N, D), also sparse ones for stacked models, images (N, C, H, W), or a
-            map-style torch Dataset.
+        x: Features (N, D), images (N, C, H, W), or a map-style torch Dataset.
         y: Given labels, integers 0..C-1, or strings, whose sorted values then stand in the
             provenance as "classes"; in pandas with the index of x.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
         model: A name ("mlp" and "linear_head", trained stacked, and on columns made nearly
-            uncorrelated "untangled_mlp" and "untangled_linear"; "sgd_log", "boosted_trees", ...;
+            uncorrelated "untangled_mlp" and "untangled_linear"; "sgd_log", ...;
             with torch "resnet20", "small_cnn", ...), a `Head`, a
             scikit-learn classifier, a function (input_shape, classes) -> nn.Module, an import
             path "package.module:function", or a list of those, dealt out to the K proxies.
@@ -173,8 +170,6 @@ def train_proxies(
             of several kinds are each taken at their own best epoch, which is then repeated.
         batch_size: Examples per step; 64 for stacked models and scikit-learn, 128 for networks.
         recipe: How networks train, in place of epochs, scored_epoch and batch_size.
-        bag: Share of the examples that each proxy trains on, drawn anew for each proxy. For
-            models without randomness of their own.
         cross_fit: Number of folds F, at F times the cost: each proxy is then F models. The columns
             are the mean over the F - 1 models that trained on the example, and those of
             `.out_of_fold` come from the one that did not. Equal rows share a fold.
@@ -184,7 +179,8 @@ def train_proxies(
             each has.
         record: "all" keeps every epoch in eval mode; "scored" only the scored one, with AUM and
             forgetting added up: O(K·N) memory. A network adds them up from its training batches,
-            a quarter cheaper; other models after every epoch, the same as with "all".
+            a quarter cheaper; other models after every epoch, the same as with "all". "snapshot"
+            keeps the scored epoch alone, of stacked models, which is cheapest.
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1. Of a
@@ -195,6 +191,8 @@ def train_proxies(
         judged: Labels to judge the examples by where they are not those trained on, such as
             canaries' (stacked models with `cross_fit`). Fair out of fold, where no model has seen
             the example under any label; not in fold.
+        groups: What each example belongs to, such as its patient: with `cross_fit`, examples of one
+            group share a fold.
         ids: Names of the examples, kept through everything; positions unless given. Training goes
             by their order, so that the same rows in another order give the same proxies.
         test: Held-out (x, y); each proxy's accuracy on them goes into the provenance.
@@ -223,7 +221,7 @@ def train_proxies(
     refuse_other_index(x, y)
     y, words = number_labels(y)
     given = classes or len(words) or None
-    labels = labels_for(check_labels(y, given), count_rows(inputs))
+    labels = labels_for(check_labels(y, given), len(inputs))
     names = check_ids(ids, len(labels))
     at = None if isinstance(scored_epoch, str) else scored_epoch
     settings = ProxySettings(
@@ -232,7 +230,6 @@ def train_proxies(
         seed=check_seed(seed),
         recipes=tuple(recipe or default_recipe(m, epochs, batch_size, at) for m in models),
         pick=scored_epoch == "held_out",
-        bag=bag,
         cross_fit=cross_fit,
         patience=patience,
         record=record,
@@ -248,6 +245,7 @@ def train_proxies(
     jobs = settings.jobs(int(given or int(labels.max()) + 1), where.devices(device))
     if test is not None and words:
         test = (test[0], number_labels(test[1], words)[0])
+    codes = None if groups is None else group_codes(groups, len(labels), cross_fit)
     order = np.argsort(names, kind="stable")
     moved = not np.array_equal(order, np.arange(len(order)))
     data = Data(
@@ -255,6 +253,7 @@ def train_proxies(
         labels[order] if moved else labels,
         *check_test(test, inputs),
         judged=asked if asked is None or not moved else asked[order],
+        groups=codes if codes is None or not moved else codes[order],
     )
     dynamics = _train(settings, jobs, data, store, workers, progress, where)
     if moved:
@@ -270,7 +269,7 @@ def _train(settings: ProxySettings, jobs: Sequence[Job], data: Data, *where: Any
     trained = train_jobs(jobs, data, *where)
     several = settings.pick and len(jobs) > 1
     every_epoch = settings.record == "all"
-    if several and settings.stacked and every_epoch:
+    if several and settings.stacked:
         trained = hold_at_best(trained)
     dynamics = join_proxies(jobs, trained, data)
     taken = settings.stacked and (several or data.judged is not None)
@@ -298,6 +297,39 @@ def number_labels(y: Any, words: tuple[str, ...] = ()) -> tuple[Any, tuple[str, 
     if other is not None:
         raise InputError(f"the label {other!r} is none of the training labels; check the test set")
     return np.array([places[v] for v in values.tolist()], dtype=np.int64), known
+
+
+def group_codes(groups: ArrayLike, n: int, folds: int | None) -> NDArray[np.int64]:
+    """Groups of any values as whole numbers, in the order of the values.
+
+    >>> group_codes(["b", "a", "b"], 3, 2).tolist()
+    [1, 0, 1]
+    """
+    values = np.asarray(groups)
+    if values.shape != (n,):
+        raise InputError(f"groups must be one value for each of {n} examples, got {values.shape}")
+    known, codes = np.unique(values, return_inverse=True)
+    if len(known) < (folds or 1):
+        raise InputError(
+            f"groups has {len(known)} different values, and each of {folds} folds needs one; pass "
+            "fewer folds, or leave groups out"
+        )
+    return np.asarray(codes, dtype=np.int64)
+
+
+def recipe_within_budget(rows: int, classes: int, epochs: int) -> Recipe:
+    """How heads train on so many rows: `epochs` passes, or fewer with larger steps.
+
+    The cosine spans the passes that are trained, so that on large data the last is the best.
+
+    >>> [recipe_within_budget(n, 5, 20).epochs for n in (10_000, 100_000, 1_000_000)]
+    [20, 6, 3]
+    """
+    recipe = default_recipe("mlp", epochs)
+    steps = min(MAX_STEPS, MAX_OUTPUTS // classes)
+    passes = min(epochs, max(MIN_EPOCHS, -(-steps * recipe.batch_size // rows)))
+    rate = recipe.learning_rate * min(2.0, epochs / passes)
+    return replace(recipe, epochs=passes, learning_rate=rate)
 
 
 def default_recipe(

@@ -10,7 +10,7 @@ from dris.core.validate import check_count, exact
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """SGD with momentum and a cosine over all steps, as the paper trains everything.
+    """SGD with momentum and a cosine over all steps, as the paper trains proxies and targets.
 
     >>> Recipe(epochs=40, batch_size=128, learning_rate=0.05).scored
     20
@@ -73,6 +73,3 @@ def cosine(recipe: Recipe, step: int, steps: int) -> float:
     [0.5, 0.427, 0.25, 0.073]
     """
     return 0.5 * recipe.learning_rate * (1 + math.cos(math.pi * step / steps))
-
-
-PAPER_RHO_REFERENCE = Recipe(epochs=30, batch_size=128, learning_rate=0.05)

@@ -10,8 +10,9 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from dris.core.sanitize import from_json, guard_cell, guard_text
 from dris.core.streams import rng_for
 from dris.core.subset import Subset
 from dris.data.display import show_rows
-from dris.data.files import check_named, fingerprint_of, one_line
+from dris.data.files import check_named, fingerprint_of, one_line, text_in
 from dris.data.labelled import LabelledData
 from dris.data.writer import Writer
 
@@ -235,6 +236,7 @@ def read_answers(path: str | Path) -> list[AnswerLine]:
         if len(cells) != len(header):
             raise InputError(f"{where}: {len(header)} cells are needed, got {len(cells)}")
         line = AnswerLine(*(cell.removeprefix("'") for cell in cells[: len(COLUMNS)]))
+        line = replace(line, answer=line.answer.strip().casefold())
         if line.answer not in (*ANSWERS, ""):
             allowed = ", ".join(ANSWERS)
             raise InputError(f"{where}: answer must be {allowed} or empty, got {line.answer!r}")
@@ -281,15 +283,17 @@ def answer_sheet(
 
 
 def _lines(path: Path) -> list[list[str]]:
-    """The cells of every line, the headings first."""
+    """The cells of every line, the headings first; in whatever a spreadsheet saves."""
     if not path.is_file():
         raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
+    text = text_in(path).removeprefix("sep=;").lstrip("\r\n")
+    first = re.match(r'"?id"?([;,\t|])', text, re.IGNORECASE)
+    separator = first[1] if first else ","
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = list(csv.reader(file, strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not a CSV file in UTF-8 ({error}); export it again") from None
-    if not lines or tuple(lines[0][: len(COLUMNS)]) != COLUMNS:
-        first = ",".join(lines[0])[:80] if lines else "nothing"
-        raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {first}")
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path}: not a CSV file ({error}); export it again") from None
+    if not lines or tuple(map(str.casefold, lines[0][: len(COLUMNS)])) != COLUMNS:
+        found = ",".join(lines[0])[:80] if lines else "nothing"
+        raise InputError(f"{path}: the first line must begin {','.join(COLUMNS)}, got {found}")
     return lines

@@ -1,7 +1,8 @@
 """Which rows to train on, and the limits on exactly those rows.
 
 Every step is blind to the certifying canaries: a canary is one example among others until the last
-line, where canaries leave the subset. Only then are limits computed.
+line, where canaries leave the subset and rows of canaries come back with their own labels, which
+limits count. Only then are limits computed.
 """
 
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from dris.core.checks.judgement import Judgement
 from dris.core.errors import InputError
 from dris.core.select.gate import canaries_needed
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, Rule, choose, rule_of
+from dris.core.streams import hashed_order
 from dris.core.subset import Subset, top_mask
 from dris.core.validate import count_of
 from dris.pipeline.ensemble import Ensemble
@@ -54,7 +56,7 @@ def check_rule(rule: str | Rule, keep: float | None, *, canaries: bool, n: int) 
     made = rule_of(rule)
     if made.needs_canaries and not canaries:
         raise InputError(
-            f"the rule {made.name} needs canaries to set its gate, and none are planted; let dris "
+            f"the rule {made.name} needs canaries to set its gate, and there are none; let dris "
             "train the proxies with canaries, or take a rule such as rank_variance"
         )
 
@@ -85,9 +87,9 @@ def choose_rows(
         mask, note = _with_every_class(ensemble, mask, fixed=keep is not None)
         notes = (*notes, *note)
     chosen = replace(subset, indices=np.flatnonzero(mask), tied=0)
-    back = np.zeros_like(mask)
-    if keep is None:  # a canary's own label is judged like any other
-        back = planted & ~ensemble.assessment.given.suspects
+    back = planted & ~ensemble.assessment.given.suspects  # a canary's own label is like any other
+    if keep is not None:
+        back = _stand_ins(ensemble, mask & planted, back)
     kept = (mask & ~planted) | back
     if not kept.any():
         return replace(everything, notes=(*notes, "nothing would be left"))
@@ -117,6 +119,15 @@ def _choose(ensemble: Ensemble, rule: str | Rule, share: float) -> Subset:
         seed=ensemble.settings.seed,
         assessment=ensemble.assessment,
     )
+
+
+def _stand_ins(ensemble: Ensemble, chosen: Mask, free: Mask) -> Mask:
+    """As many canaries' rows as canaries were chosen, by their own labels; those chosen first."""
+    at = np.flatnonzero(free)
+    order = np.lexsort((hashed_order(ensemble.data.ids[at], ensemble.settings.seed), ~chosen[at]))
+    back = np.zeros_like(free)
+    back[at[order[: int(chosen.sum())]]] = True
+    return back
 
 
 def _vanished(ensemble: Ensemble, kept: Mask) -> tuple[str, ...]:
@@ -177,7 +188,8 @@ def _unfit(ensemble: Ensemble, judgement: Judgement, unsuspected: float) -> str 
             have = ensemble.canaries[0].choosing.positions.size
             return f"only {passed} examples pass a gate set by {have} canaries"
     if judgement.rule == "random" and judgement.suspect_share >= FEW_SUSPECTS:
-        return f"nothing is contested, yet {judgement.suspect_share:.0%} of the labels are suspects"
+        share = f"{judgement.suspect_share:.0%}"
+        return f"the proxies agree on every example, yet {share} of the labels are suspects"
     return None
 
 
@@ -198,7 +210,7 @@ def _with_every_class(
     if not short.size:
         return mask, ()
     mask, seed = mask.copy(), ensemble.settings.seed
-    margin, ids = -ensemble.assessment.shown.suspicion, ensemble.dynamics.ids
+    margin, ids = -ensemble.assessment.shown.wrong, ensemble.dynamics.ids
     for label in short:
         out = np.flatnonzero((labels == label) & ~mask)
         cleanest, _ = top_mask(margin[out], int(missing[label]), seed=seed, ids=ids[out])

@@ -1,7 +1,8 @@
 """What to do about each example and why: the noun that every door shows."""
 
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -12,53 +13,69 @@ from numpy.typing import NDArray
 
 from dris.core.certify.limits import ContaminationLimit, CorruptionLimit, widest
 from dris.core.checks.judgement import Judgement
+from dris.core.checks.neighbours import Neighbours
 from dris.core.dynamics.columns import FrameKind, frame_of
-from dris.core.errors import InputError, suggest_name
+from dris.core.errors import InputError, parameter, suggest_name
 from dris.core.noise.noise_rate import NoiseRate
-from dris.core.sanitize import plain_html
+from dris.core.sanitize import encodable, plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.select.importance import Importance, importance
 from dris.core.select.rules import Rule
 from dris.core.subset import Subset
 from dris.core.validate import read_only
 from dris.data.labelled import LabelledData
+from dris.pipeline.annotators import Annotators, judge_annotators
 from dris.pipeline.choice import Choice, choose_rows
 from dris.pipeline.ensemble import Ensemble
 from dris.pipeline.harm import Harm
+from dris.pipeline.neighbours import duplicate_groups, neighbours_of
+from dris.pipeline.scoring import NewRows, Scorer
 from dris.pipeline.suspects import Suspects, labels_to_consider
-from dris.pipeline.wording import terminal_lines
+from dris.pipeline.wording import facts, notes_to_print, terminal_lines
+
+MAX_USEFUL_LIMIT = 0.25  # a limit from here on helps nobody
+P_WRONG = "p_wrong"  # what weights go by unless a score is named
+SMOOTHING = 0.1  # ξ of the paper
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
-    """How often to draw each example and how much it counts (paper, eq. 7)."""
+    """How often to draw each example and how much it counts: by P(wrong), or by a score.
+
+    By P(wrong) all are drawn alike. By a score a plan says how often (paper, eq. 7).
+    """
 
     score: str  # what it goes by
-    importance: Importance  # the plan over those examples that can be drawn
-    positions: NDArray[np.int64]  # which examples those are
-    examples: int  # how many there are in all
+    probabilities: NDArray[np.float64]  # of every example; 0 for those that are never drawn
+    weights: NDArray[np.float64]  # of every example; 0 for those that are never drawn
+    importance: Importance | None = None  # the plan over those that can be drawn, of a score
 
     @property
-    def probabilities(self) -> NDArray[np.float64]:
-        """Of every example; 0 for those that are never drawn."""
-        return self._spread(self.importance.probabilities)
+    def positions(self) -> NDArray[np.int64]:
+        """The examples that can be drawn."""
+        return np.flatnonzero(self.probabilities)
 
     @property
-    def weights(self) -> NDArray[np.float64]:
-        """Of every example; 0 for those that are never drawn."""
-        return self._spread(self.importance.weights)
-
-    def _spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        whole = np.zeros(self.examples)
-        whole[self.positions] = values
-        return whole
+    def effective_size(self) -> float:
+        """How many examples that count alike a full pass is worth."""
+        if self.importance is not None:
+            return self.importance.effective_size
+        return float(self.weights.sum() ** 2 / max((self.weights**2).sum(), 1e-300))
 
 
 def check_weighting(score: str, *, smoothing: float, exponent: float) -> None:
     """Refuse, before anything trains, what no weighting can be made of."""
+    if score == P_WRONG:
+        if (smoothing, exponent) != (SMOOTHING, 1.0):
+            raise InputError(
+                f"{parameter('smoothing')} and {parameter('exponent')} are for weights by a score; "
+                "leave them out, or choose a score, such as rank_variance"
+            )
+        return
     if score not in SCORES:
-        near = suggest_name(score, SCORES)
-        raise InputError(f"weights need a score, one of {', '.join(SCORES)}, got {score!r}{near}")
+        known = (P_WRONG, *SCORES)
+        near = suggest_name(score, known)
+        raise InputError(f"weights need a score, one of {', '.join(known)}, got {score!r}{near}")
     importance([1.0, 2.0], smoothing=smoothing, weight_exponent=exponent)
 
 
@@ -69,8 +86,10 @@ class Decision:
     Attributes:
         data: What was decided about.
         kept: Positions of the examples to train on, sorted.
-        suspicion: How much each given label looks wrong, float64, larger is more.
-        suspects: The labels to look at, the most suspicious first; dropped or not.
+        p_wrong: P(wrong) of each given label; without folds only their order means something.
+        sample_weight: How much each example should count in training, for any estimator that
+            takes `sample_weight`: about 1 for a label that is right, 0 for one that is wrong.
+        suspects: The labels to look at, the surest first; dropped or not.
         rule: The rule that was used: "clean", where models lose by that "everything", or one of
             `dris rules`.
         keep: α as it was asked for; None to drop suspects only.
@@ -85,20 +104,22 @@ class Decision:
         short: How many fewer than asked for pass a gate.
         ensemble: The proxies behind it; None where there was too little data to train any.
         used: The rule with its parameters; None where everything is kept.
+        hard: Positions of labels that models contradict and that are no suspects, the likeliest
+            wrong first: hard, or wrong; nothing is claimed of them.
+        natural: Whether errors look like people's, not random ones: the noise rate is a lower bound
+            then.
         weighting: How often to draw each example, where `dris.weights` was asked.
 
     >>> import dris
     >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
-    >>> print(dris.clean(few))
-    found  0 of 2 labels look wrong
-    kept   2 of 2 by everything
-    change nothing: every row stays as it is
-    note   2 examples cannot show wrong labels (two classes and 50 examples are the least)
+    >>> print(dris.clean(few))  # doctest: +ELLIPSIS
+    data: 2 rows, label "labels" (cat 1, dog 1)
+    Nothing was dropped: 2 examples cannot show wrong labels (two classes and 50 ...)
     """
 
     data: LabelledData
     kept: NDArray[np.int64]
-    suspicion: NDArray[np.float64]
+    p_wrong: NDArray[np.float64]
     suspects: Suspects | None
     rule: str
     keep: float | None
@@ -114,10 +135,17 @@ class Decision:
     ensemble: Ensemble | None = None
     used: Rule | None = None
     weighting: Weighting | None = None
+    sample_weight: NDArray[np.float64] | None = None
+    hard: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    natural: bool = False
+    _scorer: list[Scorer] = field(default_factory=list, init=False, repr=False)
+    _neighbours: list[Neighbours | None] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kept", read_only(self.kept, np.int64))
-        object.__setattr__(self, "suspicion", read_only(self.suspicion, np.float64))
+        object.__setattr__(self, "p_wrong", read_only(self.p_wrong, np.float64))
+        weight = np.ones(len(self.data)) if self.sample_weight is None else self.sample_weight
+        object.__setattr__(self, "sample_weight", read_only(weight, np.float64))
 
     def __len__(self) -> int:
         return len(self.data)
@@ -153,21 +181,49 @@ class Decision:
     def limit_says(self) -> Literal["something", "nothing", "not to be trusted"]:
         """Whether the limit is of use, and whether the data contradict its condition.
 
-        Of no use: above the limit on all of the data, or below the share of kept labels that
-        another class is likelier than, for hard ones cannot be told from wrong ones. Not to be
-        trusted: more is wrong at least than the limit on all of the data allows, or a check fails.
+        Of no use: above a quarter, above the limit on all of the data, or below the share of kept
+        labels that another class is likelier than, for hard ones cannot be told from wrong ones.
+        Not to be trusted: more is wrong at least than the limit on all of the data allows, or a
+        check fails.
         """
         most = max((c.share for c in self.corruption), default=1.0)
         if not self.limits:
             return "nothing"
         limit = widest(self.limits)
-        if limit.vacuous or limit.share >= most:
+        if limit.vacuous or limit.share >= min(most, MAX_USEFUL_LIMIT):
             return "nothing"
         hides = self.judgement is not None and self.judgement.hides
         rate = self.noise_rate
-        if hides or (rate is not None and max(rate.low, rate.surest) > most):
+        if hides or (rate is not None and rate.low > most):
             return "not to be trusted"
         return "nothing" if limit.share < self.contradicted else "something"
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """Distances between rows, computed when first asked for; None where nothing trained."""
+        if not self._neighbours:
+            self._neighbours.append(None if self.ensemble is None else neighbours_of(self.ensemble))
+        return self._neighbours[0]
+
+    @property
+    def near_duplicates(self) -> list[NDArray[np.int64]]:
+        """Groups of rows that are nearly the same: those with different labels first."""
+        found = self.neighbours
+        return [] if found is None else duplicate_groups(found, self.data.labels)
+
+    @property
+    def outliers(self) -> NDArray[np.int64]:
+        """Positions of rows far from all others, the farthest first."""
+        found = self.neighbours
+        return np.zeros(0, dtype=np.int64) if found is None else found.outliers
+
+    @property
+    def annotators(self) -> Annotators | None:
+        """The people who labelled, each with their quality, and which rows need another opinion.
+
+        None where the labels are one person's.
+        """
+        return judge_annotators(self)
 
     @property
     def subset(self) -> Subset:
@@ -189,18 +245,30 @@ class Decision:
         self,
         score: str = "rank_variance",
         *,
-        smoothing: float = 0.1,
+        smoothing: float = SMOOTHING,
         exponent: float = 1.0,
         of: Literal["kept", "all"] = "kept",
     ) -> Weighting:
-        """Sampling probabilities and weights of the kept, or of all but canaries, by a score."""
+        """Sampling probabilities and weights of the kept or of all, by P(wrong) or by a score.
+
+        A score leaves canaries out of all: it is of labels that were flipped.
+        """
         check_weighting(score, smoothing=smoothing, exponent=exponent)
         if self.ensemble is None:
             raise InputError("no proxy trained on so little data, so that nothing can be weighted")
-        at = self.kept if of == "kept" else np.flatnonzero(~self.ensemble.planted)
+        n, by_score = len(self.data), score != P_WRONG
+        at = self.kept if of == "kept" else np.arange(n)
+        if by_score and of == "all":
+            at = np.flatnonzero(~self.ensemble.planted)
+        probabilities, weights = np.zeros(n), np.zeros(n)
+        if not by_score:
+            probabilities[at] = 1 / at.size
+            weights[at] = np.asarray(self.sample_weight)[at]
+            return Weighting(score, probabilities, weights)
         values = SCORES[score](self.ensemble.dynamics)[at]
         plan = importance(values, smoothing=smoothing, weight_exponent=exponent)
-        return Weighting(score, plan, at, len(self.data))
+        probabilities[at], weights[at] = plan.probabilities, plan.weights
+        return Weighting(score, probabilities, weights, plan)
 
     def at(self, keep: float) -> Choice:
         """What the same rule would keep of another share, and the limits on that."""
@@ -208,6 +276,21 @@ class Decision:
             raise InputError("no proxy trained on so little data, so that there is no other share")
         rule = self.used or "rank_variance"
         return choose_rows(self.ensemble, self.judgement, keep=keep, rule=rule)
+
+    def score(self, x: Any, y: Any = None) -> NewRows:
+        """P(wrong) and the suggested label of rows that arrived later; the ensemble stays as it is.
+
+        Two small models train at the first call and are kept. For tables of numbers.
+
+        Args:
+            x: An array or a frame with the columns of the data.
+            y: Their labels, where they have any.
+        """
+        if self.ensemble is None:
+            raise InputError("no proxy trained on so little data, so that nothing can be scored")
+        if not self._scorer:
+            self._scorer.append(Scorer(self.ensemble))
+        return self._scorer[0].score(x, y)
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain values, ready for JSON; what every command prints as JSON."""
@@ -234,6 +317,7 @@ class Decision:
             "classes": {name: list(counts) for name, counts in self.classes().items()},
             "unlabelled": 0 if self.data.unlabelled is None else len(self.data.unlabelled),
             "notes": list(self.notes),
+            "facts": facts(self),
         }
 
     def unlabelled(self) -> dict[str, Any]:
@@ -273,7 +357,7 @@ class Decision:
         return paths
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
-        """A row per example: id, given label, the suggested one, suspicion, suspect and kept."""
+        """A row per example: id, given label, the suggested one, P(wrong), suspect and kept."""
         given = self.data.written().astype(object)
         suspect, suggested = np.zeros(len(given), dtype=bool), given.copy()
         if self.suspects is not None:
@@ -284,11 +368,34 @@ class Decision:
             "id": self.data.ids,
             "given": given,
             "suggested": suggested,
-            "suspicion": self.suspicion,
+            "p_wrong": self.p_wrong,
             "suspect": suspect,
             "kept": self.mask,
         }
         return frame_of(columns, kind)
+
+    def to_datalab(self) -> Any:
+        """A pandas frame in the columns of `Datalab.get_issues()` of cleanlab, a row per example.
+
+        A lower score is a clearer issue, as there: `label_score` is 1 − P(wrong), the others say
+        how near the nearest row is, and how far all are, against the median.
+        """
+        frame, found = self.to_frame(), self.neighbours
+        columns: dict[str, Any] = {
+            "is_label_issue": frame["suspect"],
+            "label_score": 1 - self.p_wrong,
+            "given_label": frame["given"],
+            "predicted_label": frame["suggested"],
+        }
+        if found is not None:
+            near, far = found.nearest, found.distance
+            columns |= {
+                "is_outlier_issue": np.isin(np.arange(len(self)), self.outliers),
+                "outlier_score": np.minimum(1, np.median(far) / np.maximum(far, 1e-12)),
+                "is_near_duplicate_issue": found.groups >= 0,
+                "near_duplicate_score": np.minimum(1, near / max(float(np.median(near)), 1e-12)),
+            }
+        return frame_of(columns)
 
     def recipe(self) -> dict[str, Any]:
         """Everything needed to do it again, as values that JSON can hold."""
@@ -297,18 +404,18 @@ class Decision:
         return {**made, "reading": reading, "keep": self.keep, "rule": self.rule}
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return encodable("\n".join(self.lines()), getattr(sys.stdout, "encoding", None))
 
     def __repr__(self) -> str:
         return f"Decision({self.kept.size:,} of {len(self.data):,} kept by {self.rule})"
 
     def _repr_html_(self) -> str:
-        pairs = [(line[:7].strip(), line[7:].strip()) for line in self.lines()]
+        pairs = [*facts(self).items(), *(("note", note) for note in notes_to_print(self))]
         first = [] if self.suspects is None else list(islice(self.suspects, 5))
         rows = [(str(one.id), one.given, one.suggested, one.why) for one in first]
-        header = ("most suspicious", "given", "suggested", "why") if rows else ()
+        header = ("surest", "given", "suggested", "why") if rows else ()
         return plain_html("Decision", pairs, header=header, rows=rows)
 
     def lines(self) -> list[str]:
-        """The decision in words, a line each: found, kept, change, blind, limit, why, notes."""
+        """The decision in words, a line each, the result first."""
         return terminal_lines(self)

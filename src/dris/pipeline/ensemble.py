@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dris.core.certify.limits import CorruptionLimit, canary_mask, data_limits
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
+from dris.core.noise.annotators import Consensus, find_consensus
 from dris.core.noise.assessment import Assessment, assess
 from dris.core.noise.canaries import Canaries, plant_canaries
 from dris.core.scores.formulas import SCORES
@@ -26,18 +27,22 @@ from dris.core.streams import rng_for
 from dris.core.validate import alignment
 from dris.data.labelled import LabelledData
 from dris.learn.engines.engine import Engine
-from dris.learn.engines.processes import Progress
+from dris.learn.engines.processes import Progress, enter_phase
 from dris.learn.extras import require
-from dris.learn.proxies import default_recipe, train_proxies
+from dris.learn.proxies import default_recipe, recipe_within_budget, train_proxies
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Columns
 from dris.learn.trainers.registry import trainer_of
+from dris.learn.trees import suit_trees, tree_probabilities
+from dris.pipeline.annotators import model_opinions, weigh_answers
 from dris.pipeline.settings import DEFAULTS, NO_ENCODER, Settings
 
 MAX_RECORDED_VALUES = 5_000_000  # per column (K·E·N); beyond, only the scored epoch is kept
 PATIENCE = 4  # epochs without a smaller held-out loss before proxies stop
 MIN_AUGMENTED_SIDE = 24  # pixels; of a smaller picture a crop or a flip makes another one
 MAX_ROWS_OF_MANY_FOLDS = 200_000  # examples; beyond, proxies that nobody named get few folds
+# Beyond, rows are measured in fold at the scored epoch only: a third to two thirds of the time.
+MAX_CLASSES_IN_FOLD, MAX_COLUMNS_IN_FOLD = 64, 1_000
 FEW_FOLDS = 2  # where there are many examples, or every fold trains a network
 ENOUGH_CANARIES, MAX_CANARY_SHARE = 290, 0.1  # of a kind on small data, but never a larger share
 MIN_PICTURE_ACCURACY = 0.5  # held out; below it, proxies can hardly read the pictures
@@ -58,17 +63,38 @@ class Ensemble:
     only_assessed: bool = False
     # whether the models are somebody else's, not proxies that were trained here
     imported: bool = False
+    # boosted trees' out-of-fold probabilities (N, C), where they earn their cost
+    trees: NDArray[np.float32] | None = None
 
     @cached_property
     def assessment(self) -> Assessment:
-        """What the proxies think of every label: computed once, and read by whatever decides."""
+        """What is thought of every label: computed once, and read by whatever decides.
+
+        By the proxies, and by the answers of several annotators where there are such.
+        """
+        if self.consensus is None:
+            return self._by_proxies
+        return weigh_answers(self._by_proxies, self.consensus, self.data.trusted)
+
+    @cached_property
+    def consensus(self) -> Consensus | None:
+        """What several annotators and the proxies agree on; None where one person labelled."""
+        answers, views = self.data.answers, self._by_proxies.views
+        if answers is None:
+            return None
+        models = None if views is None else model_opinions(views)
+        return find_consensus(answers, len(self.data.classes), models)
+
+    @cached_property
+    def _by_proxies(self) -> Assessment:
         return assess(
             self.dynamics,
-            view=self.view,
             given=self.data.labels,
             planted=self.planted,
+            trusted=self.data.trusted,
+            trained_on_given=self.only_assessed,
             classes=len(self.data.classes),
-            odds=self.settings.suspect_odds,
+            trees=self.trees,
         )
 
     @cached_property
@@ -76,7 +102,7 @@ class Ensemble:
         """The limit on wrong labels in all of the data, one per kind of canaries."""
         if not self.canaries:
             return ()
-        score = -self.assessment.shown.suspicion
+        score = -self.assessment.shown.wrong
         return data_limits(score, self.canaries, at_most=self.settings.at_most)
 
     @cached_property
@@ -186,8 +212,18 @@ def train_ensemble(
     With `only_assessed`, and folds, proxies train on the given labels and are asked about the
     planted ones; otherwise they train on the planted ones.
     """
+    if data.x.ndim == 4:
+        enter_phase(progress, "features")
     features, read_how = _encode(data, settings, device, store)
+    enter_phase(progress, "proxies")
     heads = _heads(settings) if only_assessed else ("mlp",)
+    budget = None
+    table = features is not None or data.x.ndim == 2
+    if table and not settings.models and settings.folds and settings.scored_epoch is None:
+        budget = recipe_within_budget(len(data), len(data.classes), settings.epochs)
+        settings = replace(settings, epochs=budget.epochs)
+    if data.answers is not None:  # nobody gave answers that a canary could carry
+        settings = replace(settings, canaries=(), matrix=None)
     models, notes = _models(data, settings, heads) if features is None else (heads, read_how)
     chosen = replace(settings, models=models)
     how: dict[str, Any] = {
@@ -196,12 +232,14 @@ def train_ensemble(
         "model": list(models),
         "classes": len(data.classes),
         "ids": data.ids,
+        "groups": data.groups,
         "rival": True,
         "workers": workers,
         "device": device,
         "store": store,
         "engine": engine,
         "standardize": scaling(data, features),
+        "recipe": budget,
     }
     if gradient_norm:
         how["gradient_norm"] = True
@@ -210,6 +248,10 @@ def train_ensemble(
     large = chosen.proxies * chosen.epochs * len(data) > MAX_RECORDED_VALUES
     if large:
         how["record"] = "scored"
+    x = data.x if features is None else features
+    costly = len(data.classes) > MAX_CLASSES_IN_FOLD or x.shape[1] > MAX_COLUMNS_IN_FOLD
+    if only_assessed and costly and _are_stacked(models):
+        how["record"] = "snapshot"
     small_picture = data.x.ndim == 4 and min(data.x.shape[2:]) < MIN_AUGMENTED_SIDE
     if models == ("small_cnn",) and not settings.models and small_picture:
         plain = default_recipe("small_cnn", chosen.epochs, scored_epoch=chosen.scored_epoch)
@@ -219,10 +261,10 @@ def train_ensemble(
         folds = min(folds, FEW_FOLDS)
     folds = _folds(models, folds, named=bool(settings.models), large=large)
     if folds is not None:
-        how["cross_fit"] = min(folds, len(data))
+        most = len(data) if data.groups is None else len(np.unique(data.groups))
+        how["cross_fit"] = max(2, min(folds, most))
         if chosen.scored_epoch is None:
             how |= {"scored_epoch": "held_out", "patience": PATIENCE}
-    x = data.x if features is None else features
     pilot = None
     if any(kind in _PILOTED for kind in chosen.canaries):
         first, progress = _half_of(progress, 0), _half_of(progress, 1)
@@ -234,7 +276,22 @@ def train_ensemble(
         labels, how["judged"] = data.labels, labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=progress, **how)
     notes = (*data.notes, *notes)
-    ensemble = Ensemble(data, dynamics, canaries, chosen, notes, features, only_assessed=apart)
+    trees, held = None, dynamics.probabilities
+    tabular = held is not None and features is None and not settings.models
+    if tabular and held is not None and suit_trees(x, len(data.classes)):
+        enter_phase(progress, "trees")
+        trees = tree_probabilities(
+            x,
+            labels,
+            held.fold[0],
+            len(data.classes),
+            seed=chosen.seed,
+            ids=data.ids,
+            store=store,
+        )
+    ensemble = Ensemble(
+        data, dynamics, canaries, chosen, notes, features, only_assessed=apart, trees=trees
+    )
     right = ensemble.held_out_accuracy
     if features is not None and right is not None and right < MIN_PICTURE_ACCURACY:
         note = (
@@ -323,7 +380,7 @@ def _encode(
 
         return gradient_features(data.x), (
             "torch is not installed, so the proxies learn from the pictures' edges and colours; "
-            "pip install 'dris[images]' has a pretrained network read them, which finds far more",
+            "pip install '.[images]' has a pretrained network read them, which finds far more",
         )
     from dris.learn.trainers.networks.encoders import (
         SIDE,
@@ -363,7 +420,7 @@ def _models(
 
             note += "; " + (
                 lacking_weights()
-                or "pip install 'dris[images]' has a pretrained network read them once, which "
+                or "pip install '.[images]' has a pretrained network read them once, which "
                 "takes minutes less and finds more"
             )
         return ("small_cnn",), (note,)

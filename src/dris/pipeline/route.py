@@ -2,44 +2,62 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dris.core.checks.judgement import judge
+from dris.core.checks.judgement import Judgement, judge
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError, suggest_name
 from dris.core.files import temporary_folder
 from dris.core.large.mapped import release
-from dris.core.noise.assessment import usual_confidence
+from dris.core.noise.assessment import SUSPECT
+from dris.core.noise.posterior import fit_posterior, fitting_order
+from dris.core.noise.views import Views, join_views
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, RULES, Rule, rule_of
+from dris.core.streams import rng_for
 from dris.data.findings import drop_uninformative_columns
 from dris.data.labelled import LabelledData, ReadKeywords
 from dris.data.reader import read_data
 from dris.learn.engines.engine import Engine
-from dris.learn.engines.processes import Progress
+from dris.learn.engines.processes import Progress, enter_phase
+from dris.learn.nested import nested_heads, nested_trees
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.stack import as_features
 from dris.pipeline.choice import MIN_ROWS_TO_CLEAN, MIN_ROWS_TO_PRUNE, check_rule, choose_rows
-from dris.pipeline.decision import Decision, check_weighting
+from dris.pipeline.decision import P_WRONG, SMOOTHING, Decision, check_weighting
 from dris.pipeline.ensemble import (
-    MIN_PICTURE_ACCURACY,
     Ensemble,
     import_dynamics,
     scaling,
     train_ensemble,
 )
-from dris.pipeline.harm import Harm, Kept, Relabelled, measure_harm
+from dris.pipeline.harm import (
+    FOLDS,
+    HEADS,
+    Again,
+    Harm,
+    Positions,
+    Training,
+    credit_of,
+    measure_harm,
+    resample,
+)
+from dris.pipeline.neighbours import KEEP_ONE, LIST, check_near_duplicates, keep_one
+from dris.pipeline.noise_check import NoiseCheck, check_limit, check_noise
 from dris.pipeline.probabilities import import_probabilities
 from dris.pipeline.settings import Settings
 from dris.pipeline.suspects import list_suspects
-from dris.pipeline.wording import ALL_KEPT, EVERYTHING, held_out_change
+from dris.pipeline.wording import ALL_KEPT, EVERYTHING
 
 # Rules that need not know what proxies recorded of their own training rows.
 _OUT_OF_FOLD = (RECOMMENDED, CLEAN, CLEAN_THEN_HARD)
+MAX_CLASSES_DECIDED_AGAIN = 100  # with more, making the decision again takes too long
+MIN_FIX_PROBABILITY = 0.9  # of the suggested label, from which on a wrong one is replaced
+MIN_ROWS_TO_MEASURE = 5  # dropped or changed; what fewer change cannot be told from nothing
 MIN_ROWS_TO_TRAIN = 20  # with fewer, or one class, no proxy can be trained
 
 
@@ -78,10 +96,6 @@ def decide(
     ours = dynamics is None and probabilities is None
     check_rule(rule, keep, canaries=ours and bool(how.canaries), n=len(data))
     column = None if rule == RECOMMENDED else rule_of(rule).needs_column
-    if ours and column not in (None, "gradient_norm"):
-        raise InputError(
-            f"the rule needs {column}, which proxies do not record; pass dynamics that hold it"
-        )
     one_class = len(data.classes) < 2
     if one_class or (ours and len(data) < MIN_ROWS_TO_TRAIN):
         what = "one class" if one_class else f"{len(data)} examples"
@@ -107,7 +121,9 @@ def decide(
             only_assessed=rule in _OUT_OF_FOLD,
             gradient_norm=column is not None,
         )
+    enter_phase(progress, "decision")
     decision = decide_by(ensemble, keep=keep, rule=rule, fix=fix)
+    enter_phase(progress, "harm check")
     return follow_unless_harmful(decision, estimator=estimator) if check_harm else decision
 
 
@@ -140,8 +156,9 @@ def decide_by(
     decision = Decision(
         data=data,
         kept=np.flatnonzero(choice.kept),
-        suspicion=ensemble.assessment.given.suspicion,
-        suspects=list_suspects(ensemble, choice.kept),
+        p_wrong=ensemble.assessment.given.wrong,
+        sample_weight=ensemble.assessment.training_weights,
+        suspects=list_suspects(ensemble, choice.kept, judgement),
         rule=choice.rule,
         keep=keep,
         judgement=judgement,
@@ -153,56 +170,70 @@ def decide_by(
         short=choice.short,
         ensemble=ensemble,
         used=choice.used,
+        hard=_hard(ensemble),
+        natural=_is_natural(ensemble, judgement),
     )
     return _fix(decision, ensemble) if fix and choice.rule == CLEAN else decision
 
 
-def _fix(decision: Decision, ensemble: Ensemble) -> Decision:
-    """Keep the dropped whose right label the proxies are sure of, with that label.
+def _hard(ensemble: Ensemble) -> Positions:
+    """Labels that models contradict and that are no suspects, the likeliest wrong first."""
+    held, trusted = ensemble.assessment, ensemble.data.trusted
+    at = np.flatnonzero(held.contradicted & ~held.given.suspects & ~trusted)
+    return at[np.argsort(-held.given.wrong[at], kind="stable")]
 
-    Sure: all of them contradict the given label, and the suggested one is at least as probable as
-    it is among the examples that carry it, on average.
+
+def _is_natural(ensemble: Ensemble, judgement: Judgement | None) -> bool:
+    """Whether errors go to lookalikes, or are more plausible than planted ones and not uniform.
+
+    Several annotators share mistakes, which hides them.
     """
-    suspects, p = decision.suspects, ensemble.assessment.probabilities
-    if suspects is None or p is None:
+    posterior = ensemble.assessment.posterior
+    families = {} if posterior is None else posterior.families
+    if families.get("lookalike", 0.0) > SUSPECT or ensemble.data.answers is not None:
+        return True
+    regime = None if judgement is None else judgement.regime
+    return regime == "natural noise" and families.get("uniform", 0.0) <= SUSPECT
+
+
+def _fix(decision: Decision, ensemble: Ensemble) -> Decision:
+    """Keep the dropped whose true label is as good as known, with that label."""
+    suspects, assessment = decision.suspects, ensemble.assessment
+    if suspects is None or not assessment.calibrated:
         return decision
     labels = np.array(decision.data.labels)
-    usual = usual_confidence(p, labels)
-    all_against = suspects.against == suspects.proxies
-    sure = p[suspects.positions, suspects.suggested] >= usual[suspects.suggested]
-    other = suspects.suggested != suspects.given
-    which = np.flatnonzero(suspects.dropped & all_against & sure & other)
+    which = np.flatnonzero(suspects.dropped & (suspects.p_suggested >= MIN_FIX_PROBABILITY))
+    if not which.size:
+        note = f"no label was changed: no suggestion is {MIN_FIX_PROBABILITY:.0%} sure"
+        return replace(decision, fixed=labels, notes=(*decision.notes, note))
     at = suspects.positions[which]
     labels[at] = suspects.suggested[which]
     dropped = np.array(suspects.dropped)
     dropped[which] = False
+    bad = float((1 - suspects.p_suggested[which]).sum())
+    note = f"of {which.size:,} changed labels about {bad:.0f} will be wrong; no limit covers them"
     return replace(
         decision,
         kept=np.union1d(decision.kept, at),
         fixed=labels,
         suspects=replace(suspects, dropped=dropped),
         limits=(),
-        notes=(*decision.notes, "no limit covers labels that were changed"),
+        notes=(*decision.notes, note),
     )
 
 
 def follow_unless_harmful(decision: Decision, *, estimator: Any = None) -> Decision:
-    """The decision with what following it changes; everything is kept where models lose by it.
+    """The decision with what following it changes; undone only where models surely lose by it.
 
-    With an explicit α the size is honoured: only a rule that loses to a random subset of that size
-    is replaced, by that subset.
+    With an explicit α the size is honoured: only a rule that surely loses to a random subset of
+    that size is replaced, by that subset.
     """
     data, ensemble = decision.data, decision.ensemble
     few = len(data) < (MIN_ROWS_TO_CLEAN if decision.keep is None else MIN_ROWS_TO_PRUNE)
-    if ensemble is not None and ensemble.table.ndim != 2 and decision.rule == CLEAN:
-        right = ensemble.held_out_accuracy
-        if right is not None and right < MIN_PICTURE_ACCURACY:
-            why = (
-                f"the proxies predict {right:.0%} of the held-out labels, and whether dropping "
-                "helps is not measured with networks"
-            )
-            return _keep_everything(decision, None, why)
     if few or decision.as_given or ensemble is None or ensemble.table.ndim != 2:
+        return decision
+    touched = len(data) - decision.kept.size + int(decision.changed.sum())
+    if decision.keep is None and touched < MIN_ROWS_TO_MEASURE:
         return decision
     if not ensemble.table.shape[1]:
         note = "whether following it helps was not measured: there is nothing to learn from"
@@ -210,37 +241,149 @@ def follow_unless_harmful(decision: Decision, *, estimator: Any = None) -> Decis
     harm = _measure(decision, ensemble, estimator)
     if harm is None:
         return decision
-    loses = harm.loses and decision.rule == CLEAN
-    if decision.keep is None and (harm.says == "harms" or loses):
+    if decision.keep is None and harm.says == "harms":
         do = "dropping" if decision.fixed is None else "dropping or changing"
-        what = "do harm" if harm.says == "harms" else "rather harm than help"
-        return _keep_everything(decision, harm, f"{do} them would {what} ({held_out_change(harm)})")
-    lost = harm.against_random is not None and harm.against_random.below_zero
-    if lost and decision.rule != "random":
+        why = f"{do} them would lower held-out accuracy ({harm})"
+        soft = harm.others.get("weights")
+        if soft is not None and soft.says == "helps":
+            why += f", weighting them would raise it ({soft}; dris weights)"
+        return _keep_everything(decision, harm, why)
+    lead = harm.over_random
+    if lead is not None and lead.says == "harms" and decision.rule != "random":
         drawn = decide_by(ensemble, keep=decision.keep, rule="random")
-        note = (
-            f"{decision.rule} loses to a random subset of that size ({harm.against_random} points),"
-            f" so one is taken; the change that is printed is by {decision.rule}"
-        )
-        return replace(drawn, harm=harm, notes=(*drawn.notes, note))
+        note = f"{decision.rule} loses to a random subset of that size, so one is taken"
+        taken = harm.by("random", decision.rule)
+        return replace(drawn, harm=taken, notes=(*drawn.notes, note))
     return replace(decision, harm=harm)
 
 
 def _measure(decision: Decision, ensemble: Ensemble, estimator: Any) -> Harm | None:
-    """What changes for models that train on what is kept, the decision made again in each fold."""
+    """What changes for models that follow the decision, made again in each fold where it can be."""
+    data, x = decision.data, ensemble.table
+    for side in (ensemble.dynamics, ensemble.dynamics.out_of_fold):
+        if side is not None:
+            release(side.columns["loss"])  # it lies in the store, whole
+    with temporary_folder() as folder:  # where a large table goes, of which a sample is asked
+        table = as_features(Data(x, data.labels), scaling(data, ensemble.features), folder).x
+        assessment = ensemble.assessment
+        nested = assessment.calibrated and len(data.classes) <= MAX_CLASSES_DECIDED_AGAIN
+        people = data.answers is not None  # whose answers are not weighed again in each fold
+        flatters = ensemble.imported or people or (decision.keep is None and not nested)
+        if flatters:
+            prepare = partial(_as_decided, decision, ensemble)
+        elif decision.keep is not None:
+            prepare = partial(_prune_again, decision, ensemble)
+        else:
+            prepare = partial(_clean_again, decision, ensemble, table)
+        return measure_harm(
+            table,
+            data.labels,
+            data.names,
+            prepare,
+            credit=credit_of(assessment.noise_matrix(len(data.classes))),
+            folds=None if flatters or decision.keep is not None else _folds(ensemble),
+            groups=data.groups,
+            seed=ensemble.settings.seed,
+            estimators={} if estimator is None else {"estimator": estimator},
+            flatters=flatters,
+        )
+
+
+def _clean_again(
+    decision: Decision, ensemble: Ensemble, table: Any, chosen: Positions, fold: Positions
+) -> Again:
+    """P(wrong) inside each fold, by models that saw neither the row nor the fold."""
+    data, seed, classes = decision.data, ensemble.settings.seed, len(decision.data.classes)
+    given, trusted, x = data.labels[chosen], data.trusted[chosen], table[chosen]
+    heads = [nested_heads(x, given, fold, classes, head=h, seed=seed) for h in HEADS.values()]
+    trees = None
+    if ensemble.trees is not None:
+        own = _folds(ensemble)
+        same = own is not None and np.array_equal(fold, own[chosen])
+        known = ensemble.trees[chosen] if same else None
+        trees = nested_trees(ensemble.table[chosen], given, fold, classes, known=known, seed=seed)
+    release(ensemble.table)
+
+    def views(f: Any, at: Positions) -> Views:
+        grown = None if trees is None else trees[f, at]
+        return join_views(np.stack([head[f, at] for head in heads]), grown, [given[at]])
+
+    order = fitting_order(data.ids[chosen], trusted)
+    posterior = fit_posterior(views(fold, np.arange(len(given))), given, order)
+
+    def again(f: int) -> dict[str, Training]:
+        inside = np.flatnonzero(fold != f)
+        seen, own = views(f, inside), given[inside]
+        belief = posterior.of(seen, own)
+        wrong = (belief.wrong > SUSPECT) & ~trusted[inside]
+        labels, kept = own, ~wrong
+        if decision.fixed is not None:
+            best = belief.truth / seen.spread
+            sure = wrong & (best.max(axis=1) >= MIN_FIX_PROBABILITY)
+            labels = np.where(sure, seen.class_of(best.argmax(axis=1)), own)
+            kept = kept | sure
+        soft = resample(np.arange(inside.size), np.where(trusted[inside], 1.0, belief.weights))
+        return {
+            "decision": Training(inside[kept], labels[kept]),
+            "weights": Training(inside[soft], own[soft]),
+        }
+
+    return again
+
+
+def _folds(ensemble: Ensemble) -> Positions | None:
+    """The folds of the trees, which need not be grown again; None where there are others."""
+    held = ensemble.dynamics.probabilities
+    if held is None or ensemble.trees is None or int(held.fold[0].max()) + 1 != FOLDS:
+        return None
+    return np.asarray(held.fold[0], dtype=np.int64)
+
+
+def _as_decided(
+    decision: Decision, ensemble: Ensemble, chosen: Positions, fold: Positions
+) -> Again:
+    """What the decision at hand trains on, which knows the held-out labels."""
+
+    def again(f: int) -> dict[str, Training]:
+        inside = np.flatnonzero(fold != f)
+        kept = inside[decision.mask[chosen[inside]]]
+        arms = {"decision": Training(kept, decision.labels[chosen[kept]])}
+        if decision.keep is None:
+            soft = resample(inside, np.asarray(decision.sample_weight)[chosen[inside]])
+            arms["weights"] = Training(soft, decision.data.labels[chosen[soft]])
+        else:
+            arms["random"] = _at_random(ensemble, chosen, inside, kept.size, f)
+        return arms
+
+    return again
+
+
+def _at_random(
+    ensemble: Ensemble, chosen: Positions, inside: Positions, count: int, f: int
+) -> Training:
+    """As many of the rows at random, with their given labels."""
+    order = rng_for(ensemble.settings.seed, "harm", "random", f).permutation(inside)
+    rows = np.sort(order[:count])
+    return Training(rows, ensemble.data.labels[chosen[rows]])
+
+
+def _prune_again(
+    decision: Decision, ensemble: Ensemble, chosen: Positions, fold: Positions
+) -> Again:
+    """What the rule keeps of each fold's rest, by proxies trained there, and as many at random."""
     data, x, inner = decision.data, ensemble.table, _inner_settings(decision, ensemble)
 
-    def again(at: NDArray[np.int64]) -> Kept:
+    def again(f: int) -> dict[str, Training]:
+        inside = np.flatnonzero(fold != f)
+        at = chosen[inside]
         part = LabelledData.of(
-            x[at],
-            data.labels[at],
-            classes=data.classes,
-            ids=data.ids[at],
-            trusted=data.trusted[at],
+            x[at], data.labels[at], classes=data.classes, ids=data.ids[at], trusted=data.trusted[at]
         )
         release(x)  # of many rows some thousands are looked at
         if ensemble.features is None:
             part = replace(part, features=data.features)
+        if data.groups is not None:
+            part = replace(part, groups=data.groups[at])
         trained = train_ensemble(
             part,
             inner,
@@ -248,32 +391,14 @@ def _measure(decision: Decision, ensemble: Ensemble, estimator: Any) -> Harm | N
             only_assessed=ensemble.only_assessed,
             gradient_norm="gradient_norm" in ensemble.dynamics.columns,
         )
-        once = decide_by(
-            trained,
-            keep=decision.keep,
-            rule=decision.used or decision.rule,
-            fix=decision.fixed is not None,
-            estimate_noise=False,
-        )
-        return _trained_on(once, once.kept, at)
+        rule = decision.used or decision.rule
+        kept = inside[decide_by(trained, keep=decision.keep, rule=rule, estimate_noise=False).kept]
+        return {
+            "decision": Training(kept, data.labels[chosen[kept]]),
+            "random": _at_random(ensemble, chosen, inside, kept.size, f),
+        }
 
-    def as_decided(at: NDArray[np.int64]) -> Kept:
-        return _trained_on(decision, at[np.isin(at, decision.kept)], np.arange(len(data)))
-
-    for side in (ensemble.dynamics, ensemble.dynamics.out_of_fold):
-        if side is not None:
-            release(side.columns["loss"])  # it lies in the store, whole
-    with temporary_folder() as folder:  # where a large table goes, of which a sample is asked
-        return measure_harm(
-            as_features(Data(x, data.labels), scaling(data, ensemble.features), folder).x,
-            data.labels,
-            data.names,
-            again,
-            as_decided=as_decided if ensemble.imported else None,
-            random_too=decision.keep is not None,
-            seed=ensemble.settings.seed,
-            estimators={} if estimator is None else {"estimator": estimator},
-        )
+    return again
 
 
 def _inner_settings(decision: Decision, ensemble: Ensemble) -> Settings:
@@ -296,15 +421,6 @@ def _inner_settings(decision: Decision, ensemble: Ensemble) -> Settings:
     )
 
 
-def _trained_on(decision: Decision, kept: NDArray[np.int64], places: NDArray[np.int64]) -> Kept:
-    """Where those kept lie among the places of a larger whole, changed labels apart."""
-    if decision.fixed is None:
-        return places[kept]
-    changed = decision.changed[kept]
-    at = kept[changed]
-    return Relabelled(places[kept[~changed]], places[at], decision.labels[at])
-
-
 def _keep_everything(decision: Decision, harm: Harm | None, why: str) -> Decision:
     suspects = decision.suspects
     if suspects is not None:
@@ -319,7 +435,7 @@ def _keep_everything(decision: Decision, harm: Harm | None, why: str) -> Decisio
         fixed=None,
         harm=harm,
         short=0,
-        notes=(*decision.notes, f"{why}{ALL_KEPT}; what looks wrong is listed"),
+        notes=(*decision.notes, f"{why}{ALL_KEPT}; suspects are listed"),
     )
 
 
@@ -344,14 +460,23 @@ class Options(ReadKeywords, total=False):
     estimator: Any  # A scikit-learn classifier to include in that measurement
 
 
-def clean(data: Any, y: Any = None, *, fix: bool = False, **options: Unpack[Options]) -> Decision:
-    """Drop the labels that look wrong, and only those.
+def clean(
+    data: Any,
+    y: Any = None,
+    *,
+    fix: bool = False,
+    near_duplicates: str = LIST,
+    **options: Unpack[Options],
+) -> Decision:
+    """Drop the labels that are probably wrong, and only those.
 
     Args:
         data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
         y: The labels of arrays and lists, one a row.
         fix: Keep a suspect with its suggested label where the proxies are sure of that
             (`decision.labels`); no limit covers a changed label.
+        near_duplicates: "list" them (`decision.near_duplicates`), or "keep-one" row of each group,
+            the least likely wrong.
         **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
 
     >>> import numpy as np
@@ -363,8 +488,10 @@ def clean(data: Any, y: Any = None, *, fix: bool = False, **options: Unpack[Opti
     >>> bool((given != y)[decision.kept].mean() < 0.02)
     True
     """
+    check_near_duplicates(near_duplicates)
     source, how = _prepare("clean", data, y, options)
-    return decide(source, fix=fix, **how)
+    decision = decide(source, fix=fix, **how)
+    return keep_one(decision) if near_duplicates == KEEP_ONE else decision
 
 
 def prune(
@@ -399,22 +526,24 @@ def weights(
     data: Any,
     y: Any = None,
     *,
-    score: str = "rank_variance",
-    smoothing: float = 0.1,
+    score: str = P_WRONG,
+    smoothing: float = SMOOTHING,
     exponent: float = 1.0,
     **options: Unpack[Options],
 ) -> Decision:
-    """Weight the examples by a score instead of dropping any (paper, eq. 7).
+    """Weight the examples instead of dropping any.
 
     The decision is that of `clean`; its `weighting` says how often to draw each example and how
-    much it counts. Canaries get 0 and 0, for their labels were flipped.
+    much it counts. By P(wrong) every example is drawn alike and counts about as much more or less
+    as it is likelier in clean data: pass `decision.sample_weight` to `fit`. By a score, draws are
+    the paper's (eq. 7) and canaries get 0 and 0, for their labels were flipped.
 
     Args:
         data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
         y: The labels of arrays and lists, one a row.
-        score: One of `dris.SCORES`.
-        smoothing: ξ, towards uniform draws.
-        exponent: Of the weights: 1 is unbiased, 0 counts every draw alike.
+        score: "p_wrong", or one of `dris.SCORES`, such as "rank_variance".
+        smoothing: ξ of a score, towards uniform draws.
+        exponent: Of a score's weights: 1 is unbiased, 0 counts every draw alike.
         **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
 
     >>> import numpy as np
@@ -422,14 +551,38 @@ def weights(
     >>> y = np.arange(400) % 2
     >>> x = rng.normal(size=(400, 3)) + y[:, None]
     >>> decision = weights(x, y, workers=1, check_harm=False)
-    >>> decision.weighting.probabilities.sum().round(6)
-    np.float64(1.0)
+    >>> decision.weighting.weights.shape
+    (400,)
     """
     check_weighting(score, smoothing=smoothing, exponent=exponent)
     source, how = _prepare("weights", data, y, options)
+    if score != P_WRONG:  # what is measured is dropping, and weights by P(wrong)
+        how["check_harm"] = False
     decision = decide(source, **how)
     weighting = decision.weigh(score, smoothing=smoothing, exponent=exponent, of="all")
-    return replace(decision, weighting=weighting)
+    harm = None if decision.harm is None else decision.harm.by("weights", "drop")
+    return replace(decision, weighting=weighting, harm=harm)
+
+
+def check(data: Any, y: Any = None, *, max_noise: float, **options: Unpack[Options]) -> NoiseCheck:
+    """Say whether more labels are wrong than allowed: fine, above, or cannot tell.
+
+    Args:
+        data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
+        y: The labels of arrays and lists, one a row.
+        max_noise: The largest share of wrong labels that is fine.
+        **options: Of training (see `Options`), and of `dris.read_data`.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> x = rng.normal(size=(400, 3)) + 2 * y[:, None]
+    >>> check(x, y, max_noise=0.05, workers=1).says
+    'fine'
+    """
+    check_limit(max_noise)
+    source, how = _prepare("check", data, y, options)
+    return check_noise(decide(source, **{**how, "check_harm": False}), max_noise)
 
 
 _READING = frozenset(ReadKeywords.__annotations__)

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dris.core.errors import InputError
-from dris.core.noise.assessment import SUSPECT_ODDS
+from dris.core.errors import Problems, parameter
 from dris.core.noise.canaries import CANARY_KINDS
 from dris.core.validate import check_count
 
@@ -26,10 +25,6 @@ class Settings:
             by the data when empty. A recipe can hold names only.
         encoder: Of pictures, by its name or NAME:MODEL, fetched where its weights are not on this
             machine; unless named the first that is whole here, if any; "none" for small CNNs.
-        suspect_odds: With more than two classes, how many times likelier than the given label
-            another class must be out of fold before the label is a suspect, each beside what is
-            usual for it; larger drops less. With two classes as many of a label are suspects as
-            are wrong of it by estimate.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
         matrix: Of the kind "matrix": the share of each true class (row) given each label.
@@ -52,26 +47,32 @@ class Settings:
     share: float = 0.04
     at_most: float = 0.5
     encoder: str | None = None
-    suspect_odds: float = SUSPECT_ODDS
 
     def __post_init__(self) -> None:
-        check_count(self.proxies, "proxies", at_least=2, at_most=10_000)
-        check_count(self.epochs, "epochs", at_least=1, at_most=100_000)
+        problems = Problems("the set of options")
+        with problems.collected():
+            check_count(self.proxies, parameter("proxies"), at_least=2, at_most=10_000)
+        with problems.collected():
+            check_count(self.epochs, parameter("epochs"), at_least=1, at_most=100_000)
         if self.folds is not None:
-            check_count(self.folds, "folds", at_least=2)
+            with problems.collected():
+                check_count(self.folds, parameter("folds"), at_least=2)
+        problems.refuse()  # what follows compares numbers
         if self.scored_epoch is not None and not 1 <= self.scored_epoch <= self.epochs:
-            raise InputError(
-                f"scored_epoch must be in 1..{self.epochs}, the epochs, got {self.scored_epoch}"
+            problems.add(
+                f"{parameter('scored_epoch')} must be in 1..{self.epochs}, the epochs, got "
+                f"{self.scored_epoch}"
             )
-        if not self.suspect_odds >= 1:
-            raise InputError(f"suspect_odds must be 1 or more, got {self.suspect_odds}")
         if not 0 < self.at_most <= 0.5:
-            raise InputError(f"at_most must be in (0, 0.5], got {self.at_most}")
+            problems.add(f"{parameter('at_most')} must be in (0, 0.5], got {self.at_most}")
         if len(set(self.canaries) & set(CANARY_KINDS)) < len(self.canaries):
-            known = ", ".join(CANARY_KINDS)
-            raise InputError(f"canaries must be different kinds of {known}, got {self.canaries}")
+            known, got = ", ".join(CANARY_KINDS), ", ".join(map(str, self.canaries))
+            problems.add(
+                f"{parameter('canaries')} must be different kinds of {known}, got {got or 'none'}"
+            )
         if ("matrix" in self.canaries) != (self.matrix is not None):
-            raise InputError("canaries of kind matrix and a matrix go together; pass both")
+            problems.add("canaries of kind matrix and a matrix go together; pass both")
+        problems.refuse()
 
 
 DEFAULTS = Settings()

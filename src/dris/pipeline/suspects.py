@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.checks.judgement import Judgement
 from dris.core.streams import rng_for
 from dris.core.validate import read_only, same_value
 from dris.learn.trainers.job import Data
@@ -23,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """One label that looks wrong: what it is, what it should probably be, why, what became of it.
+    """One label that is probably wrong: what it should be, why, and what became of it.
 
     `suggested` is "" where the ensemble names no other label; `dropped` is False where a person
     should look at it though it stays.
@@ -32,27 +33,38 @@ class Suspect:
     id: int | str
     given: str
     suggested: str
-    suspicion: float
+    p_wrong: float
+    p_suggested: float
     why: str
     dropped: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Suspects:
-    """Every label that looks wrong, the most suspicious first; iterating gives `Suspect`s."""
+    """Every label that is probably wrong, the surest first; iterating gives `Suspect`s."""
 
     positions: NDArray[np.int64]  # where they stand in the data
     given: NDArray[np.int64]  # their given labels, 0..C-1
     suggested: NDArray[np.int64]  # the labels that the proxies would give
-    suspicion: NDArray[np.float64]  # larger is more likely wrong
+    p_wrong: NDArray[np.float64]
+    p_suggested: NDArray[np.float64]  # how likely the suggested label is the true one; NaN unknown
     against: NDArray[np.int64]  # how many proxies give another label
     dropped: Mask  # true for those that are not kept
     ids: NDArray[np.generic]  # their names
     names: tuple[str, ...]  # what the classes are called
     proxies: int  # K
+    said: tuple[str, ...] = ()  # what several annotators said of each
 
     def __post_init__(self) -> None:
-        for name in ("positions", "given", "suggested", "suspicion", "against", "dropped"):
+        for name in (
+            "positions",
+            "given",
+            "suggested",
+            "p_wrong",
+            "p_suggested",
+            "against",
+            "dropped",
+        ):
             values = getattr(self, name)
             object.__setattr__(self, name, read_only(values, values.dtype))
 
@@ -68,7 +80,8 @@ class Suspects:
                 id=self.ids[k].item(),
                 given=self.names[int(self.given[k])],
                 suggested=self._other(k),
-                suspicion=float(self.suspicion[k]),
+                p_wrong=float(self.p_wrong[k]),
+                p_suggested=float(self.p_suggested[k]),
                 why=self.why(k),
                 dropped=bool(self.dropped[k]),
             )
@@ -80,40 +93,48 @@ class Suspects:
             label = other or "another label"
             return f"the model gives {label}" if self.against[k] else "the model finds it unlikely"
         text = f"{int(self.against[k])} of {self.proxies} proxies give another label"
-        return f"{text}, most of them {other}" if other else text
+        text = f"{text}, most of them {other}" if other and self.against[k] else text
+        return f"{text}; annotators said {self.said[k]}" if self.said else text
 
     def _other(self, k: int) -> str:
         label = int(self.suggested[k])
         return self.names[label] if label >= 0 and label != int(self.given[k]) else ""
 
-    def commonest(self) -> tuple[str, str, int] | None:
-        """The given and the suggested label that stand together most often, and how often."""
+    def pairs(self) -> list[tuple[str, str, int]]:
+        """Each given label with its suggested one, and how often; the commonest first."""
         at = (self.suggested >= 0) & (self.suggested != self.given)
-        if not at.any():
-            return None
-        pairs = np.stack((self.given[at], self.suggested[at]), axis=1)
-        values, counts = np.unique(pairs, axis=0, return_counts=True)
-        most = int(counts.argmax())
-        given, other = (int(v) for v in values[most])
-        return self.names[given], self.names[other], int(counts[most])
+        both = np.stack((self.given[at], self.suggested[at]), axis=1)
+        values, counts = np.unique(both, axis=0, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        return [
+            (self.names[int(given)], self.names[int(other)], int(times))
+            for (given, other), times in zip(values[order], counts[order], strict=True)
+        ]
 
 
-def list_suspects(ensemble: Ensemble, kept: Mask) -> Suspects:
-    """Those more likely wrong than right, trusted ones aside; the most suspicious first."""
+def list_suspects(ensemble: Ensemble, kept: Mask, judgement: Judgement | None = None) -> Suspects:
+    """Those more likely wrong than right, the surest first.
+
+    Where P(wrong) is only an order and a proxy learned nothing, none is listed.
+    """
     data, assessment = ensemble.data, ensemble.assessment
-    suspicion = assessment.given.suspicion
-    at = np.flatnonzero(assessment.given.suspects & ~data.trusted)
-    order = at[np.argsort(-suspicion[at], kind="stable")]
+    wrong = assessment.given.wrong
+    learned = judgement is None or judgement.checks["above chance"].outcome != "fails"
+    at = np.flatnonzero(assessment.given.suspects & (assessment.calibrated or learned))
+    order = at[np.argsort(-wrong[at], kind="stable")]
+    answers = data.answers
     return Suspects(
         positions=order,
         given=data.labels[order],
         suggested=assessment.suggested[order],
-        suspicion=suspicion[order],
+        p_wrong=wrong[order],
+        p_suggested=assessment.p_suggested[order],
         against=assessment.against[order],
         dropped=~kept[order],
         ids=data.ids[order],
         names=data.names,
         proxies=ensemble.dynamics.proxies,
+        said=() if answers is None else tuple(answers.said(row, data.names) for row in order),
     )
 
 

@@ -1,207 +1,349 @@
-"""Every sentence about a decision, worded once: for the terminal, the page and JSON."""
+"""The decision in words: each fact once, for the terminal, the page and everything else.
+
+`facts` is what can be said of a decision, by name and in the order of reading: the terminal, the
+page, `print` and JSON all show these. The page's own labels are in its template.
+"""
 
 import shlex
+from itertools import islice
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dris.core.errors import command_words
-from dris.core.noise.noise_rate import NoiseRate
+from dris.core.noise.noise_rate import percent
+from dris.data.files import one_line
 
 if TYPE_CHECKING:
-    from dris.pipeline.decision import Decision
+    from dris.pipeline.decision import Decision, Weighting
     from dris.pipeline.harm import Harm
 
 EVERYTHING = "everything"  # the rule's name where nothing is dropped
-MOSTLY = 4  # a pair of labels is called "mostly" from this part of the suspects on: a quarter
-BLIND = (
-    "errors that follow the features, such as one kind of row that is always labelled wrong, look "
-    "right to every model; a random audit sees them (dris audit draw)"
-)
-CONDITION = "true quality follows unless the wrong labels can be predicted from the features"
-ALL_KEPT = ", so everything is kept"
-TOO_GOOD = "too good to trust, wrong labels are not like canaries"
+BLIND = "Not visible to any model: errors that follow a pattern in the columns"
+ALL_KEPT = "; nothing was dropped"
+MAX_P_SHOWN = 0.99  # no model is surer than that
+SHOWN_PAIRS = SHOWN_SUSPECTS = 2
+# Why a row is kept or not.
+REASONS = ("kept", "suspect", "hard or wrong", "lower score")
+LITTLE = 0.5  # a weight below is worth saying
+MAX_CLASSES_LISTED = 4
+MAX_NAME = 30  # characters of an id or a class
+# Findings that only describe the data: they are counted with the notes on columns.
+_QUIET_FINDINGS = ("duplicate", "few")
+_SAYS = {"helps": "", "harms": ": harmful", "cannot tell": ": no clear gain"}
 _PLANTED = {
-    "uniform": "random examples, each with a random other label, made wrong to test the proxies",
-    "hard": "made wrong among the hardest examples, to test the proxies",
-    "confusable": "with the label that each is most easily taken for, to test the proxies",
-    "matrix": "made wrong by the matrix that was given, to test the proxies",
+    "uniform": "errors are random",
+    "hard": "errors are random among the hardest examples",
+    "confusable": "each error is the label that the example is most easily taken for",
+    "matrix": "errors follow the matrix that was given",
 }
-_HELD_OUT = {
-    "helps": "agreed better with labels they had not seen",
-    "harms": "agreed worse with labels they had not seen",
-    "cannot tell": "agreed about as well with labels they had not seen",
-}
+
+
+def facts(decision: "Decision", title: str = "") -> dict[str, str]:
+    """What there is to say, by name: a line each, the result first."""
+    every = {
+        "found": found(decision),
+        "rate": rate(decision),
+        "kept": kept(decision),
+        "classes": of_each_class(decision),
+        "change": change(decision),
+        "clearest": clearest(decision),
+        "look": worth_a_look(decision),
+        "annotators": annotators(decision),
+        "neighbours": neighbours(decision),
+        "limit": limit(decision),
+        "blind": BLIND if _judged(decision) else "",
+        "notes": count_column_notes(decision),
+    }
+    if every["annotators"]:  # they count the rows to look at
+        every["look"] = ""
+    if drops_nothing(decision):  # that comes first
+        every = {"kept": every.pop("kept"), **every}
+    return {"data": describe_data(decision, title)} | {n: text for n, text in every.items() if text}
 
 
 def terminal_lines(decision: "Decision") -> list[str]:
-    """What was found, what was done, what that changes, and what nobody can know from here.
-
-    Then, where there is more to say: the limit and its condition, the reason for the rule, notes.
-    """
-    lines = [f"found  {_found(decision)}", f"kept   {_kept(decision)}"]
-    if decision.short:
-        lines.append(f"short  {decision.short:,} fewer than asked for pass the gate")
-    if decision.harm is not None:
-        lines.append(f"change {decision.harm.says}: {held_out_change(decision.harm)}")
-    elif decision.as_given:
-        lines.append("change nothing: every row stays as it is")
-    if decision.suspects is not None:
-        lines.append(f"blind  {BLIND}")
-    limit = decision.limit
-    if limit is not None:
-        lines.append(
-            f"limit  at most {limit.share:.2%} of them are wrong ({limit.wrong:,} of "
-            f"{limit.left:,}) with probability {1 - limit.delta:g}, if {limit.conditions[0]}"
-        )
-    elif decision.limits:
-        why = f": {TOO_GOOD}" if decision.limit_says == "not to be trusted" else ""
-        lines.append(f"limit  nothing of use is certified about what is kept{why}")
-    if decision.judgement is not None:
-        lines.append(f"why    {decision.judgement.looks}: {decision.judgement.reason}")
-    return [*lines, *(f"note   {note}" for note in decision.notes)]
+    """The facts, a line each, then the notes that matter for the decision."""
+    return [*facts(decision).values(), *(f"Note: {note}" for note in notes_to_print(decision))]
 
 
-def _found(decision: "Decision") -> str:
+def describe_data(decision: "Decision", title: str = "") -> str:
+    """What was read: rows, the label and its classes."""
+    data = decision.data
+    files = data.origin.files
+    name = title or (files[0].name if files else "data")
+    counts = np.bincount(data.labels, minlength=len(data.names))
+    if len(counts) <= MAX_CLASSES_LISTED:
+        order = np.argsort(-counts, kind="stable").tolist()
+        classes = ", ".join(f"{_short(data.names[c])} {counts[c]:,}" for c in order)
+    else:
+        low, high = int(counts.min()), int(counts.max())
+        classes = f"{len(counts):,} classes of {f'{low:,}' if low == high else f'{low:,}–{high:,}'}"
+    unit = "images" if data.x.ndim == 4 else "rows"
+    label = f'label "{_short(data.origin.label)}" ' if data.origin.label else ""
+    return f"{name}: {len(data):,} {unit}, {label}({classes})"
+
+
+def drops_nothing(decision: "Decision") -> bool:
+    """True for a decision that drops none, though it was free to or was asked to."""
+    return decision.as_given and (decision.keep is None or decision.rule == EVERYTHING)
+
+
+def _judged(decision: "Decision") -> bool:
+    """True if labels could be judged: there is enough data, and it predicts them."""
+    few = decision.rule == EVERYTHING and decision.judgement is None
+    return not few and not unpredictable(decision)
+
+
+def found(decision: "Decision") -> str:
+    """How many labels are probably wrong, and how they are mixed up."""
     suspects = decision.suspects
-    text = f"{0 if suspects is None else len(suspects):,} of {len(decision):,} labels look wrong"
-    most = None if suspects is None else suspects.commonest()
-    if most is not None:
-        text += f", most often {most[0]} that should be {most[1]} ({most[2]:,})"
-    return text if decision.noise_rate is None else f"{text}; {noise_range(decision.noise_rate)}"
+    if not suspects:
+        return "" if drops_nothing(decision) else "No label is probably wrong"
+    count, pairs = len(suspects), suspects.pairs()
+    are = "label is" if count == 1 else "labels are"
+    listed = [
+        f"{times:,}{' ×' * given[:1].isdigit()} {_label(given)} → {_label(other)}"
+        for given, other, times in pairs[:SHOWN_PAIRS]
+    ]
+    more = f": {', '.join(listed)}{', …' * (len(pairs) > SHOWN_PAIRS)}" if listed else ""
+    return f"{count:,} {are} probably wrong ({percent(count / len(decision))} %){more}"
 
 
-def _kept(decision: "Decision") -> str:
-    text = f"{decision.kept.size:,} of {len(decision):,} by {decision.rule}"
-    trusted = int(decision.data.trusted.sum())
-    if trusted:
-        text += f", all {trusted:,} trusted among them"
-    if decision.fixed is not None:
-        text += f", {int(decision.changed.sum()):,} of them with the suggested label"
-    if decision.keep is not None and decision.suspects is not None:
-        text += f"; dris clean would drop {len(decision.suspects):,} at most"
-    return text
+def rate(decision: "Decision") -> str:
+    """The noise rate."""
+    noise = decision.noise_rate
+    if noise is None or not _judged(decision):
+        return ""
+    if noise.high < 0.0005:
+        return "Estimated noise rate 0 %: no sign of random errors"
+    if decision.natural:
+        least = percent(noise.low)
+        if least == "0":
+            return "Noise rate unknown: errors do not look random"
+        return f"Estimated noise rate {least} % or more: errors do not look random"
+    return f"Estimated noise rate {noise} if errors fall at random"
 
 
-def noise_range(rate: NoiseRate) -> str:
-    """How many labels are wrong, and what each end of the range rests on."""
-    about = "" if rate.likely is None else f", about {rate.likely:.1%} if errors fall at random"
-    return (
-        f"between {rate.low:.1%} and {rate.high:.1%} are{about} (the first is the least that "
-        "fits random errors, the second what proxies contradict, too many where classes "
-        "overlap; both are too few where errors follow the features)"
-    )
+def unpredictable(decision: "Decision") -> bool:
+    """True if the models predict the label no better than a constant answer."""
+    checks = {} if decision.judgement is None else decision.judgement.checks
+    return "above chance" in checks and checks["above chance"].outcome == "fails"
 
 
-def held_out_change(harm: "Harm") -> str:
-    """What following the decision changes on held-out rows."""
-    points = f"{harm.agreement} points"
-    if harm.as_decided is not None:
-        points = (
-            f"{harm.as_decided} points, which flatters, for the imported models know those labels; "
-            f"what our own proxies would drop without knowing them changes it by {harm.agreement}"
-        )
-    text = (
-        f"on held-out rows it changes agreement with the given labels by {points}, beyond chance "
-        f"by {harm.beyond_chance}; {CONDITION}"
-    )
-    if harm.disagree:
-        text += "; the two disagree: the wrong labels favour a class, or one class is rare"
-    if harm.against_random is not None:
-        text += f"; against a random subset of that size {harm.against_random}"
-    return text
+def weighted(weighting: "Weighting") -> str:
+    """What counts for how much."""
+    n, worth = weighting.weights.size, f"; a pass is worth {weighting.effective_size:,.0f}"
+    if weighting.importance is not None:
+        return f"Weighted {weighting.positions.size:,} of {n:,} by {weighting.score}{worth}"
+    less = int((weighting.weights < LITTLE).sum())
+    return f"Weighted all {n:,} by P(wrong), {less:,} of them below one half{worth}"
 
 
-def sentences(decision: "Decision", name: str) -> dict[str, str]:
-    """What was found, what to do, what that changes and what is left, of data called `name`."""
-    return {
-        "headline": headline(decision),
-        "advice": advice(decision, name),
-        "change": change(decision),
-        "promise": promise(decision),
-    }
+def kept(decision: "Decision") -> str:
+    """What was done; where nothing was, why not."""
+    n, size = len(decision), decision.kept.size
+    if decision.weighting is not None:
+        return weighted(decision.weighting)
+    if drops_nothing(decision):
+        return f"Nothing was dropped: {_reason(decision)}"
+    changed, trusted = int(decision.changed.sum()), int(decision.data.trusted.sum())
+    text = f"Dropped {n - size:,}, kept {size:,}"
+    if changed:
+        text = f"Dropped {n - size:,}, corrected {changed:,}, kept {size:,}"
+    if decision.keep is not None:
+        text = f"Kept {size:,} of {n:,} by {decision.rule}"
+    if decision.short:
+        text += f", {decision.short:,} fewer than asked for: no more pass the gate"
+    return f"{text}, all {trusted:,} trusted among them" if trusted else text
 
 
-def headline(decision: "Decision") -> str:
-    """What was found, in one sentence for a person who reads nothing else."""
-    n = len(decision)
-    count = 0 if decision.suspects is None else len(decision.suspects)
-    if not count:
-        return f"None of {n:,} labels looks wrong."
-    text = f"About {count:,} of {n:,} labels look wrong"
-    most = None if decision.suspects is None else decision.suspects.commonest()
-    if most is None:
-        return f"{text}."
-    often = "mostly" if most[2] * MOSTLY >= count else "most often"
-    return f"{text}, {often} {most[1]} labelled {most[0]}."
+def of_each_class(decision: "Decision") -> str:
+    """What a share keeps of each class, and why the rest is left out."""
+    if decision.keep is None or decision.as_given or decision.weighting is not None:
+        return ""
+    counts = decision.classes()
+    if len(counts) <= MAX_CLASSES_LISTED:
+        each = ", ".join(f"{_short(c)} {after:,} of {all:,}" for c, (all, after) in counts.items())
+    else:
+        shares = [after / max(all, 1) for all, after in counts.values()]
+        each = f"{percent(min(shares))}–{percent(max(shares))} % of each of {len(counts):,} classes"
+    of = np.bincount(reasons(decision), minlength=len(REASONS)).tolist()
+    out = f"{of[1]:,} suspects, {of[2]:,} hard or wrong, {of[3]:,} by score"
+    return f"By class: {each} (out: {out})"
 
 
-def advice(decision: "Decision", name: str = "DATA") -> str:
-    """What to do about it, in one sentence with the command to type."""
-    kept, n = decision.kept.size, len(decision)
-    words = shlex.join(["dris", "review", name, *command_words(decision.data.origin.reading)])
-    look = f"look at those that look wrong: {words}"
-    if decision.rule == EVERYTHING:
-        why = decision.notes[-1] if decision.notes else "nothing else is safer"
-        why = why.partition(ALL_KEPT)[0]
-        return f"Keep everything for now ({why}), and {look}."
-    if kept == n:
-        return f"Keep everything, and {look}." if decision.suspects else "Keep everything."
-    if decision.keep is None:
-        return f"Train on the {kept:,} labels that look right, and {look}."
-    return f"Train on the {kept:,} examples chosen of {n:,}, and {look}."
+def reasons(decision: "Decision") -> NDArray[np.int64]:
+    """Why each row is kept or not, as a position in `REASONS`."""
+    out = ~decision.mask
+    why = np.where(out, 3, 0)
+    why[decision.hard[out[decision.hard]]] = 2
+    if decision.suspects is not None:
+        at = decision.suspects.positions
+        why[at[out[at]]] = 1
+    return why
+
+
+def _reason(decision: "Decision") -> str:
+    """Why nothing was dropped."""
+    if unpredictable(decision):
+        what = "images" if decision.data.x.ndim == 4 else "columns"
+        return f"the {what} do not predict this label, so errors cannot be found"
+    if decision.rule == EVERYTHING and decision.notes:
+        return decision.notes[-1].partition(ALL_KEPT)[0]
+    return "no label is probably wrong"
 
 
 def change(decision: "Decision") -> str:
-    """What following it would change, with the numbers of the harm check."""
+    """What following it changes on held-out rows."""
+    if decision.as_given:
+        return ""
     harm = decision.harm
-    if harm is None and decision.as_given:
-        return "Nothing changes: every row stays as it is."
-    if harm is None:
-        return "Whether that helps was not measured here; compare a model trained on either."
-    what = "without them" if decision.keep is None else "on this subset"
-    points = f"{harm.agreement} points of 100"
-    if harm.as_decided is not None:
-        points = (
-            f"{harm.as_decided} points of 100, which flatters, for the imported models know those "
-            f"labels; by what our own proxies would keep {harm.agreement}"
-        )
-    worst = min(harm.classes, key=lambda name: harm.classes[name], default=None)
-    class_by = "" if worst is None else f", worst for {worst} with {harm.classes[worst]:+.1f}"
+    return "Held-out accuracy was not measured" if harm is None else held_out_change(harm)
+
+
+def held_out_change(harm: "Harm") -> str:
+    """The change in held-out accuracy, the worst class and what it was compared with."""
+    name, points = harm.worst
+    text = f"Held-out accuracy {harm.change} points{_SAYS[harm.says]}"
+    text += f'; worst class "{_short(name)}" {points:+.1f}'.replace("-", "−")
+    if "random" in harm.others:
+        text += f"; a random subset of that size {harm.others['random']}"
+    if harm.flatters:
+        text += "; too high, for the decision knows the held-out labels"
+    return text
+
+
+def clearest(decision: "Decision") -> str:
+    """The surest suspects."""
+    first = [one for one in islice(decision.suspects or (), SHOWN_SUSPECTS) if one.suggested]
+    shown = ", ".join(
+        f"{_short(one.id)} {_label(one.given)} → {_label(one.suggested)}"
+        + (f" ({sure(one.p_wrong)})" if np.isfinite(one.p_suggested) else "")
+        for one in first
+    )
+    return f"Clearest: {shown}" if shown else ""
+
+
+def sure(p_wrong: float) -> str:
+    """P(wrong) as people read it, 99 % at most.
+
+    >>> sure(0.873), sure(0.9999)
+    ('87 %', '99 %')
+    """
+    return f"{100 * min(p_wrong, MAX_P_SHOWN):.0f} %"
+
+
+def worth_a_look(decision: "Decision") -> str:
+    """How many more are hard or wrong, with no claim."""
+    count = decision.hard.size if _judged(decision) else 0
+    more = "more" if decision.suspects else "labels"
+    return f"Hard or wrong, worth a look: {count:,} {more}" if count else ""
+
+
+def annotators(decision: "Decision") -> str:
+    """How good the annotators are, and how many rows need another opinion."""
+    people = decision.annotators
+    if people is None:
+        return ""
+    low, high = percent(people.quality.min()), percent(people.quality.max())
+    count = people.needs_opinion.size
+    need = f"{count:,} {'row needs' if count == 1 else 'rows need'} another opinion"
+    quality = f"{low} %" if low == high else f"{low}–{high} %"
+    return f"{len(people.names):,} annotators, right in {quality} of their answers; {need}"
+
+
+def neighbours(decision: "Decision") -> str:
+    """How many rows nearly copy another, and how many are far from all."""
+    groups, far = decision.near_duplicates, len(decision.outliers)
+    labels = decision.data.labels
+    torn = sum(len(set(labels[rows])) > 1 for rows in groups)
+    parts = []
+    if groups:
+        rows = f"{sum(map(len, groups)):,} near-duplicate rows in {len(groups):,} "
+        rows += "group" if len(groups) == 1 else "groups"
+        parts.append(f"{rows}, {torn:,} with different labels" if torn else rows)
+    if far:
+        parts.append(f"{far:,} outlier{'s' * (far > 1)} far from all other rows")
+    return "; ".join(parts)
+
+
+def limit(decision: "Decision") -> str:
+    """An upper bound on what is still wrong, with its condition, or nothing."""
+    bound = decision.limit
+    if bound is None:
+        return ""
+    given = _PLANTED.get(bound.kind, bound.conditions[0])
     return (
-        f"Small models trained {what} {_HELD_OUT[harm.says]}: {points}, beyond chance "
-        f"{harm.beyond_chance}{class_by}; {CONDITION}."
+        f"If {given} and no column was made from the label, at most {percent(bound.share)} % of "
+        f"the kept labels are wrong ({percent(1 - bound.delta)} % confidence)"
     )
 
 
-def promise(decision: "Decision") -> str:
-    """How much may still be wrong, with the condition in the same sentence, or why no limit is."""
-    rate, first = decision.noise_rate, ""
-    if rate is not None:
-        about = "" if rate.likely is None else f", about {rate.likely:.1%} if errors fall at random"
-        first = (
-            f"Of all labels between {rate.low:.1%} and {rate.high:.1%} are wrong{about}: at "
-            "least what fits random errors, at most what proxies contradict, too many where "
-            "classes overlap; both are too few where errors follow the features. "
-        )
-    return f"{first}{_limit(decision)} {BLIND[0].upper()}{BLIND[1:]}."
+def notes_to_print(decision: "Decision") -> list[str]:
+    """The notes that matter for the decision; the rest describes columns."""
+    quiet = column_notes(decision)
+    if decision.rule == EVERYTHING:  # the last is the reason, which is said already
+        quiet = [*quiet, *decision.notes[-1:]]
+    return [note for note in decision.notes if note not in quiet]
 
 
-def _limit(decision: "Decision") -> str:
-    limit = decision.limit
-    without = "checking the random sample below gives a limit that assumes nothing"
-    if not decision.limits:
-        return (
-            "How much of what is kept is still wrong was not measured; checking the random sample "
-            "below gives an exact limit, whatever made the labels wrong."
-        )
-    if decision.limit_says == "not to be trusted":
-        return (
-            "No limit on what is left is given: wrong labels here are not like the ones that were "
-            f"planted to test the proxies, and a limit would rest on these; {without}."
-        )
-    if limit is None:
-        return f"Nothing of use can be promised about what is kept; {without}."
-    return (
-        f"At most {limit.share:.1%} of the kept labels are wrong ({limit.wrong:,} of "
-        f"{limit.left:,}), with {1 - limit.delta:.0%} confidence, if wrong labels are like the "
-        f"planted ones ({_PLANTED.get(limit.kind, limit.conditions[0])}); {without}."
-    )
+def count_column_notes(decision: "Decision") -> str:
+    """How many notes only describe columns."""
+    count = len(column_notes(decision))
+    if not count:
+        return ""
+    return f"{count} {'note' if count == 1 else 'notes'} on the data: in the report"
+
+
+def column_notes(decision: "Decision") -> list[str]:
+    """What a reader noticed that changes nothing in the decision."""
+    data = decision.data
+    told = {one.text for one in data.findings if one.kind not in _QUIET_FINDINGS}
+    told |= {str(leak) for leak in data.leaks}
+    return [note for note in data.notes if note not in told and note in decision.notes]
+
+
+def sentences(decision: "Decision", name: str) -> dict[str, str]:
+    """What the page opens with: what was found, what to do, what that changes, what is left."""
+    said = facts(decision, name)
+    first = "kept" if drops_nothing(decision) else "found"
+    done = said.get("found" if first == "kept" else "kept", "")
+    left = (said.get(part, "") for part in ("rate", "limit", "blind"))
+    return {
+        "data": said["data"],
+        "headline": f"{said[first]}.".replace("….", "…"),
+        "done": f"{done}." if done else "",
+        "next": next_command(decision, name),
+        "change": f"{said['change']}." if "change" in said else "",
+        "left": " ".join(f"{text}." for text in left if text),
+        "look": said.get("look", ""),
+        "annotators": said.get("annotators", ""),
+        "neighbours": said.get("neighbours", ""),
+    }
+
+
+def next_step(decision: "Decision") -> tuple[str, ...]:
+    """The command to go on with: look at suspects, or at a random sample where there are none."""
+    look = decision.suspects or worth_a_look(decision)
+    return ("review",) if look else ("audit", "draw")
+
+
+def next_command(decision: "Decision", name: str = "DATA") -> str:
+    """The same with what it takes to read the data, to be typed."""
+    reading = command_words(decision.data.origin.reading)
+    return shlex.join(["dris", *next_step(decision), name, *reading])
+
+
+def _label(name: str) -> str:
+    """A label beside numbers: quoted where it could be read as one of them.
+
+    >>> _label("cat"), _label("7")
+    ('cat', '"7"')
+    """
+    return f'"{_short(name)}"' if name[:1].isdigit() else _short(name)
+
+
+def _short(text: object) -> str:
+    return one_line(text, MAX_NAME)

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 import dris
 from dris.core.certify.random_audit import audit_limit
-from dris.core.checks.diagnostics import Gap, empirical_gap
 from dris.core.errors import InputError
 from dris.core.scores.formulas import consensus, rank_variance
 from dris.core.streams import hashed_order
 from dris.data.display import as_text, columns_to_show, show_rows
+from dris.data.files import refuse_endless
 from dris.data.labelled import LabelledData
 from dris.pipeline.audit import sealed_draw
 from dris.pipeline.decision import Decision
+from dris.pipeline.wording import sure, worth_a_look
 
 OUTCOMES = ("kept", "dropped", "suspected", "trusted", "canary")
 KEPT, DROPPED, SUSPECTED, TRUSTED, CANARY = range(5)
@@ -94,10 +95,9 @@ class Page:
     suggested: NDArray[np.int64]
     steps: tuple[Step, ...]  # subsets at growing keep fractions, the chosen one among them
     chosen: int  # which of the steps is the decision's own
-    queue: NDArray[np.int64]  # positions of the labels to review, the most suspicious first
+    queue: NDArray[np.int64]  # positions of the labels to review, the likeliest wrong first
     # kept examples to check for a limit without assumptions; None without any
     sample: Sample | None
-    gap: Gap | None  # how the empirical gap grows with K; None without canaries
     details: Details  # pictures or rows of the examples that can be shown
     recipe: Mapping[str, Any]
     environment: Mapping[str, Any]
@@ -109,13 +109,13 @@ class Page:
 
     @property
     def suspects(self) -> NDArray[np.int64]:
-        """Positions of the suspects, the most suspicious first."""
+        """Positions of the suspects, the likeliest wrong first."""
         return _suspects(self.decision)
 
     @property
     def clearest(self) -> NDArray[np.int64]:
-        """The three labels that look wrong most of all."""
-        return self.queue[self.suspected[self.queue]][:3]
+        """The three surest suspects."""
+        return self.suspects[:3]
 
     def confusion(self) -> list[tuple[int, int, int]]:
         """How many suspects have each given and each other suggested label."""
@@ -125,13 +125,19 @@ class Page:
         values, counts = np.unique(pairs, axis=0, return_counts=True)
         return [(int(a), int(b), int(n)) for (a, b), n in zip(values, counts, strict=True)]
 
+    def decided(self) -> NDArray[np.uint8]:
+        """Kept, dropped, or suspected: a suspect that is kept."""
+        code = np.where(self.steps[self.chosen].kept, KEPT, DROPPED).astype(np.uint8)
+        code[self.suspected & (code == KEPT)] = SUSPECTED
+        return code
+
     def outcomes(self) -> NDArray[np.uint8]:
         """What became of each example, as a position in `OUTCOMES`.
 
-        A canary is a canary first, then trusted or suspected, and only then kept or dropped.
+        A canary is a canary first, for it is drawn with the label that we flipped, then trusted,
+        then what was decided.
         """
-        code = np.where(self.steps[self.chosen].kept, KEPT, DROPPED).astype(np.uint8)
-        code[self.suspected] = SUSPECTED
+        code = self.decided()
         code[self.data.trusted] = TRUSTED
         code[self.canary > 0] = CANARY
         return code
@@ -180,7 +186,6 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Pag
         chosen=[step.fraction for step in steps].index(_fraction(decision)),
         queue=queue,
         sample=sample,
-        gap=empirical_gap(dynamics, canary > 0) if dynamics is not None and canary.any() else None,
         details=details_of(data, shown_positions(asked, mean, variance, data.ids)),
         recipe=recipe,
         environment={
@@ -190,6 +195,72 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Pag
             "system": f"{platform.system()} {platform.machine()}",
         },
     )
+
+
+MAX_HARD_LISTED = 100
+MAX_COLUMNS_SHOWN = 60
+_BARS = 16
+_KINDS = {"one-hot": "category", "hashed": "category", "days": "date", "hours": "time"}
+
+
+def hard_rows(page: Page) -> list[tuple[str, str, str, str]]:
+    """Id, given label, what the models would say and P(wrong) of what is hard or wrong."""
+    decision, ensemble = page.decision, page.decision.ensemble
+    if ensemble is None or not worth_a_look(decision):
+        return []
+    names, other = page.data.names, ensemble.assessment.other
+    return [
+        (
+            str(page.data.ids[p]),
+            names[page.data.labels[p]],
+            names[other[p]] if other[p] >= 0 else "–",
+            sure(float(decision.p_wrong[p])),
+        )
+        for p in decision.hard[:MAX_HARD_LISTED].tolist()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSummary:
+    """What a column is: its kind, how many cells are empty, and its values as bars in [0, 1]."""
+
+    name: str
+    kind: str
+    gaps: int
+    low: str
+    high: str
+    bars: tuple[float, ...]
+
+
+def column_summaries(data: LabelledData) -> list[ColumnSummary]:
+    """A line for each column that is learned from: numbers by their range, categories by count."""
+    if data.x.ndim != 2 or len(data.features) > 2 * MAX_COLUMNS_SHOWN:
+        return []
+    made: dict[str, ColumnSummary] = {}
+    gaps: dict[str, int] = {}
+    at = 0
+    for feature in data.features:
+        begin, at = at, at + feature.width
+        if feature.how == "gap":
+            gaps[feature.column] = int((data.x[:, begin] > 0).sum())
+            continue
+        low = high = ""
+        counts = np.zeros(0)
+        if feature.how in ("one-hot", "hashed") and feature.categories:
+            shown = data.x[:, at - feature.width : at][:, : len(feature.categories)]
+            counts = np.sort(np.asarray(shown > 0).sum(axis=0))[::-1][:_BARS]
+            low = f"{len(feature.categories)} values"
+        elif feature.how in ("number", "yes/no"):
+            values = data.x[:, begin]
+            counts = np.histogram(values, bins=_BARS)[0]
+            low, high = f"{values.min():.4g}", f"{values.max():.4g}"
+        bars = counts / max(counts.max(initial=0), 1)
+        kind = _KINDS.get(feature.how, feature.how)
+        made.setdefault(
+            feature.column, ColumnSummary(feature.column, kind, 0, low, high, tuple(bars.tolist()))
+        )
+    every = [replace(one, gaps=gaps.get(name, 0)) for name, one in made.items()]
+    return every[:MAX_COLUMNS_SHOWN]
 
 
 def sample_of(
@@ -238,19 +309,19 @@ def _steps(decision: Decision, *, others: bool) -> tuple[Step, ...]:
 
 
 def _queue(decision: Decision, suggested: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The labels to review, equally suspicious ones in the order of their hashes.
+    """The labels to review, equally likely ones in the order of their hashes.
 
     Nobody is asked about a trusted label, or one that the proxies would give as well.
     """
     data = decision.data
     differs = (suggested != data.labels) | (suggested == NO_LABEL)
     at = np.flatnonzero(~data.trusted & differs)
-    order = np.lexsort((hashed_order(data.ids[at], seed=0), -decision.suspicion[at]))
+    order = np.lexsort((hashed_order(data.ids[at], seed=0), -decision.p_wrong[at]))
     return at[order[:MAX_QUEUE]].astype(np.int64)
 
 
 def _class_turns(suspects: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The most suspicious of every class, then the second of every class, and so on."""
+    """The likeliest wrong of every class, then the second of every class, and so on."""
     turn = np.zeros(suspects.size, dtype=np.int64)
     for label in np.unique(labels[suspects]):
         own = labels[suspects] == label
@@ -367,6 +438,7 @@ def picture_bytes(image: Any, position: int, *, side: int = THUMBNAIL_SIDE) -> b
     from PIL import Image, UnidentifiedImageError
 
     if isinstance(image, str | Path):
+        refuse_endless(image)
         try:
             with Image.open(image) as opened:
                 picture = opened.convert("RGB")

@@ -18,8 +18,11 @@ from dris.data.formats import BY_NAME, suffix_for
 from dris.data.labelled import LabelledData
 from dris.data.outputs import ScoreFile, write_data, write_ids, write_scores
 from dris.data.writer import Writer
+from dris.pipeline.annotators import annotator_lines, opinion_lines
 from dris.pipeline.decision import Decision, Weighting
 from dris.pipeline.ensemble import scores_of
+from dris.pipeline.neighbours import neighbour_lines
+from dris.pipeline.wording import REASONS, reasons
 from dris.report_page.page import write_page
 
 # What each verb can write, the default first.
@@ -29,6 +32,8 @@ FORMS = {
     "weights": ("csv", "parquet"),
 }
 PAGE, SCORES, RECIPE = "report.html", "scores.parquet", "recipe.json"
+NEIGHBOURS = "neighbours.csv"  # written where there are any
+PEOPLE = {"annotators.csv": "how good each annotator is", "opinions.csv": "rows to ask again"}
 
 
 def output_names(
@@ -53,7 +58,39 @@ def output_names(
         return [f"weights.{form}"]
     suffix = ".csv" if form == "ids" else suffix_for(data)
     names = [f"cleaned{suffix}", "issues.csv"] if verb == "clean" else [f"kept{suffix}"]
+    names += list(PEOPLE) if verb == "clean" and data.answers is not None else []
     return [*names, *([SCORES, RECIPE] if scores else []), *([PAGE] if report else [])]
+
+
+def describe_file(name: str, decision: Decision, form: str | None = None) -> str:
+    """What a file holds, in a few words.
+
+    >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
+    >>> decision = Decision(few, np.arange(2), np.zeros(2), None, "everything", None)
+    >>> describe_file("cleaned.csv", decision), describe_file("report.html", decision)
+    ('2 ids', 'open this first')
+    """
+    kept, suspects = f"{decision.kept.size:,}", len(decision.suspects or ())
+    if name == "issues.csv":
+        aside = decision.data.unlabelled
+        more = "" if aside is None else f", then {len(aside):,} rows without a label"
+        if suspects < 2:
+            return f"{suspects or 'no'} suspect{'' if suspects else 's'}{more}"
+        return f"{suspects:,} suspects, most certain first{more}"
+    if name.startswith("weights."):
+        return "how often to draw each example, and its weight"
+    fixed = {
+        NEIGHBOURS: "near-duplicates and outliers",
+        **PEOPLE,
+        PAGE: "open this first",
+        SCORES: "every score by id",
+        RECIPE: "the settings",
+    }
+    if name in fixed:
+        return fixed[name]
+    if form == "column":
+        return f"{len(decision):,} rows, {kept} marked as kept"
+    return f"{kept} ids" if _form(decision.data, "clean", form) == "ids" else f"{kept} rows"
 
 
 def write_outputs(
@@ -100,6 +137,8 @@ def write_outputs(
     report = report and not (decision.ensemble is None and decision.suspects is None)
     scores = scores and decision.ensemble is not None
     names = output_names(data, verb, form=form, report=report, scores=scores, columns=columns)
+    if verb == "clean" and (len(neighbour_lines(decision)) > 1 or (folder / NEIGHBOURS).exists()):
+        names.append(NEIGHBOURS)
     paths = {name: folder / name for name in names}
     writer = (writer or Writer(force)).reading(*data.origin.files)
     writer.refuse(*paths.values())
@@ -118,6 +157,11 @@ def write_outputs(
             elif name == "issues.csv":
                 shown_columns = check_columns(data, columns)
                 write_issues(decision, path, columns=shown_columns, writer=all_of_them)
+            elif name == NEIGHBOURS:
+                all_of_them.write(path, [csv_text(neighbour_lines(decision)).encode()])
+            elif name in PEOPLE:
+                lines = annotator_lines if name == "annotators.csv" else opinion_lines
+                all_of_them.write(path, [csv_text(lines(decision)).encode()])
             elif decision.weighting is not None:
                 _write_weights(data, decision.weighting, path, all_of_them)
             else:
@@ -159,11 +203,11 @@ def _write_weights(data: LabelledData, weighting: Weighting, path: Path, writer:
         write_scores(ScoreFile(data.ids, columns), path, writer=writer)
 
 
-COLUMNS = ("id", "given", "suggested", "suspicion", "dropped", "reason")
+COLUMNS = ("id", "given", "suggested", "p_wrong", "dropped", "reason")
 
 
 def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
-    """Every suspect, a line each, the most suspicious first; `columns` of the data beside.
+    """Every suspect, a line each, most certain first; `columns` of the data beside.
 
     Behind them the rows that have no label, each with one to consider.
     """
@@ -177,7 +221,7 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
     headings = (f"{name} (data)" if name in COLUMNS else name for name in shown)
     writer.writerow([*COLUMNS, *map(guard_text, headings)])
     for place, one in enumerate(suspects or ()):
-        cells = (str(one.id), one.given, one.suggested, f"{one.suspicion:.6g}")
+        cells = (str(one.id), one.given, one.suggested, f"{one.p_wrong:.6g}")
         changed = suspects is not None and decision.changed[suspects.positions[place]]
         dropped = "yes" if one.dropped else "fixed" if changed else "no"
         # A negative number is one, not a formula; names and labels may pretend.
@@ -189,6 +233,13 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
         why = "no label" + (f"; models trained on what is kept say {label}" if label else "")
         own = [guard_text(str(name)), "", guard_text(label), "", "yes", guard_text(why)]
         writer.writerow([*own, *(guard_cell(beside[column][place]) for column in shown)])
+    return out.getvalue()
+
+
+def csv_text(lines: Sequence[Sequence[object]]) -> str:
+    """Lines as CSV; text that a spreadsheet would run is guarded."""
+    out = io.StringIO()
+    csv.writer(out).writerows([guard_text(str(cell)) for cell in line] for line in lines)
     return out.getvalue()
 
 
@@ -207,10 +258,11 @@ def score_file(decision: Decision) -> ScoreFile:
         raise InputError(f"there is nothing to score: {decision.notes[0]}")
     flags = {"canary": ensemble.planted, "trusted": data.trusted}
     flags |= {f"canary_{kind.kind}": kind.mask() for kind in ensemble.canaries}
-    texts = {"given": data.written()}
+    texts = {"given": data.written(), "reason": np.array(REASONS)[reasons(decision)]}
+    flags["kept"] = decision.mask
     if "rival" in ensemble.dynamics.columns:
         texts["suggested"] = data.written(ensemble.assessment.suggested)
-    scores = {**scores_of(ensemble.dynamics), "suspicion": decision.suspicion}
+    scores = {**scores_of(ensemble.dynamics), "p_wrong": decision.p_wrong}
     note = {"fingerprint": data.origin.fingerprint, "seed": ensemble.settings.seed}
     return ScoreFile(data.ids, scores, flags, note, texts)
 

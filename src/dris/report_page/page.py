@@ -14,10 +14,20 @@ from markupsafe import Markup
 
 from dris.core.errors import InputError
 from dris.data.writer import Writer
+from dris.pipeline.annotators import annotator_lines, opinion_lines
 from dris.pipeline.decision import Decision
+from dris.pipeline.neighbours import neighbour_lines
 from dris.pipeline.wording import sentences
 from dris.report_page import payload as charts
-from dris.report_page.content import OUTCOMES, Page, page_of
+from dris.report_page.content import (
+    MAX_HARD_LISTED,
+    OUTCOMES,
+    TRUSTED,
+    Page,
+    column_summaries,
+    hard_rows,
+    page_of,
+)
 from dris.report_page.payload import payload, script_json
 
 _SCRIPTS = (  # the first four draw the review app as well
@@ -49,7 +59,16 @@ PANELS: tuple[Panel, ...] = (
     Panel("confusions", "confusions", "Confusions", lambda page: bool(page.suspected.any())),
     Panel("classes", "classes", "Classes"),
     Panel("review", "review", "Review"),
+    Panel("hard", "hard", "Hard", lambda page: bool(hard_rows(page))),
+    Panel(
+        "annotators", "annotators", "Annotators", lambda page: page.decision.annotators is not None
+    ),
+    Panel("neighbours", "neighbours", "Neighbours", lambda page: bool(near_rows(page))),
     Panel("check", "check", "Check", lambda page: page.sample is not None),
+    Panel(
+        "reliability", "reliability", "How sure", lambda page: charts.reliability(page) is not None
+    ),
+    Panel("columns", "columns", "Columns", lambda page: bool(column_summaries(page.data))),
     Panel("how_much", "how-much", "How much", lambda page: page.proxies > 0),
     Panel("disagreement", "disagreement", shown=lambda page: page.proxies > 0),
     Panel("recipe", "recipe", "Recipe"),
@@ -115,11 +134,16 @@ def render(page: Page) -> str:
         decision=page.decision,
         checks=[] if judgement is None else list(judgement.checks.values()),
         text=sentences(page.decision, page.title),
-        counts=dict(zip(OUTCOMES, _outcome_counts(page.outcomes()), strict=True)),
+        counts=dict(zip(OUTCOMES, _outcome_counts(page, slice(None)), strict=True)),
         regions=_regions(page),
         histogram=charts.histogram(page),
         contamination=charts.contamination(page),
-        gap=charts.gap(page),
+        reliability=charts.reliability(page),
+        hard=hard_rows(page),
+        columns=column_summaries(page.data),
+        near=near_rows(page),
+        people=annotator_lines(page.decision)[1 : 1 + MAX_HARD_LISTED],
+        opinions=opinion_lines(page.decision)[1 : 1 + MAX_HARD_LISTED],
         box=charts,
         recipe=_flatten(page.recipe),
         environment=_flatten(page.environment),
@@ -130,6 +154,13 @@ def render(page: Page) -> str:
         policy=_policy(script, style),
         key=hashlib.sha256(body.encode()).hexdigest()[:16],
     )
+
+
+def near_rows(page: Page) -> list[tuple[object, ...]]:
+    """The first near-duplicates and outliers."""
+    lines = neighbour_lines(page.decision)[1:]
+    far = [line for line in lines if line[0] == "outlier"]
+    return [*lines[: len(lines) - len(far)][:MAX_HARD_LISTED], *far[:MAX_HARD_LISTED]]
 
 
 def _policy(script: str, style: str) -> str:
@@ -144,20 +175,22 @@ def _policy(script: str, style: str) -> str:
     )
 
 
-def _outcome_counts(outcomes: Any) -> list[int]:
-    counts: list[int] = np.bincount(outcomes, minlength=len(OUTCOMES)).tolist()
-    return counts
+def _outcome_counts(page: Page, inside: Any) -> list[int]:
+    """How many were kept, dropped, or kept as suspects; of all these trusted ones and canaries."""
+    counts = np.bincount(page.decided()[inside], minlength=len(OUTCOMES))
+    marked = np.bincount(page.outcomes()[inside], minlength=len(OUTCOMES))
+    counts[TRUSTED:] = marked[TRUSTED:]
+    return [int(count) for count in counts]
 
 
 def _regions(page: Page) -> list[tuple[str, int, list[int], str]]:
     """The plane as a table: thirds of the mean rank, what became of each, how disputed it is."""
-    outcomes = page.outcomes()
     third = np.minimum((page.mean_rank * 3).astype(np.int64), 2)
     regions = []
     for t, name in enumerate(("easy (lowest third)", "middle", "hard (highest third)")):
         inside = third == t
         typical = f"{np.median(page.rank_variance[inside]):.4f}" if inside.any() else "none"
-        regions.append((name, int(inside.sum()), _outcome_counts(outcomes[inside]), typical))
+        regions.append((name, int(inside.sum()), _outcome_counts(page, inside), typical))
     return regions
 
 

@@ -5,11 +5,13 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.noise.assessment import SUSPECT
 from dris.core.streams import hashed_order
 from dris.report_page.content import NO_LABEL, Details, Page
 
@@ -65,7 +67,9 @@ def payload(page: Page) -> dict[str, Any]:
         "suggested": pack(suggested[drawn]),
         "flags": pack(flags[drawn]),
         "kept": pack(bits[drawn]),
-        "suspicion": quantise(_places(page.decision.suspicion)[drawn], 1.0),
+        "p_wrong": quantise(page.decision.p_wrong[drawn], 1.0),
+        "p_suggested": quantise(_p_suggested(page)[drawn], 1.0),
+        "calibrated": _calibrated(page),
         "before": np.bincount(data.labels, minlength=len(data.names)).tolist(),
         "clearest": [place[p] for p in page.clearest.tolist()],
         "suspects": pack(np.array([place[p] for p in page.suspects.tolist() if p in place])),
@@ -94,7 +98,7 @@ def drawn_positions(page: Page) -> NDArray[np.int64]:
 
 
 def _steps(page: Page) -> list[dict[str, Any]]:
-    """Per keep fraction: size, limit, and by class kept, suspected, dropped."""
+    """Per keep fraction: size, limit, and by class kept, kept suspects, dropped."""
 
     def by_class(mask: NDArray[np.bool_]) -> list[int]:
         counts: list[int] = np.bincount(
@@ -102,11 +106,10 @@ def _steps(page: Page) -> list[dict[str, Any]]:
         ).tolist()
         return counts
 
-    own = page.canary == 0
     steps = []
     for step in page.steps:
-        kept = step.kept & own
-        groups = (kept & ~page.suspected, own & page.suspected, own & ~kept & ~page.suspected)
+        kept = step.kept
+        groups = (kept & ~page.suspected, kept & page.suspected, ~kept)
         steps.append(
             {
                 "fraction": step.fraction,
@@ -120,11 +123,18 @@ def _steps(page: Page) -> list[dict[str, Any]]:
     return steps
 
 
-def _places(suspicion: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each example's place by suspicion in [0, 1]; the most suspicious has 1."""
-    place = np.empty(suspicion.size)
-    place[np.argsort(suspicion, kind="stable")] = np.arange(suspicion.size)
-    return place / max(suspicion.size - 1, 1)
+def _calibrated(page: Page) -> bool:
+    """Whether P(wrong) is a probability here, not only an order."""
+    ensemble = page.decision.ensemble
+    return ensemble is not None and ensemble.assessment.calibrated
+
+
+def _p_suggested(page: Page) -> NDArray[np.float64]:
+    """How likely the suggested label is the true one; 0 where that is unknown."""
+    ensemble = page.decision.ensemble
+    if ensemble is None or not ensemble.assessment.calibrated:
+        return np.zeros(len(page.data))
+    return ensemble.assessment.p_suggested
 
 
 def _details(details: Details, place: dict[int, int]) -> dict[str, Any] | None:
@@ -202,6 +212,8 @@ def _cut(word: str, room: int) -> str:
     return f"{word[:half]}…{word[len(word) - half :]}" if half else "…"
 
 
+MIN_CANARIES = 20  # of fewer, shares mean nothing
+RELIABILITY_BINS = (0.0, 0.05, 0.2, 0.5, 0.8, 0.95, 1.0)
 WIDTH, HEIGHT = 480.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 28.0, 16.0, 50.0
 _BINS = 48
@@ -305,31 +317,46 @@ def contamination(page: Page) -> Chart | None:
     return Chart(x, y, ("keep", "examples", "at most"), table, lines=lines, dots=dots)
 
 
-def gap(page: Page) -> Chart | None:
-    """The empirical gap for the first 2, …, K proxies, raw and freed of its K/(K − 1) bias."""
-    if page.gap is None or len(page.gap.proxies) < 2:
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """How often labels of a given P(wrong) are wrong, measured with canaries."""
+
+    chart: Chart
+    canaries: int
+    caught: int  # canaries whose flipped label is a suspect
+
+
+def reliability(page: Page) -> Reliability | None:
+    """P(wrong) as it is stated beside the share of wrong labels that canaries imply.
+
+    A canary's flipped label is wrong, unless its own was: those whose own label is a suspect are
+    left out. If errors are as random as the flips, a share ε F of all labels is wrong and in the
+    bin, with F the share of canaries there; divided by the share of labels in the bin that is how
+    often they are wrong.
+    """
+    ensemble, rate = page.decision.ensemble, page.decision.noise_rate
+    canary = (page.canary > 0) & ~page.suspected
+    if ensemble is None or rate is None or not _calibrated(page) or canary.sum() < MIN_CANARIES:
         return None
-    g = page.gap
-    counts = g.proxies.tolist()
-    low = min(0.0, float(g.raw.min()), float(g.corrected[1:].min()))
-    high = max(0.001, float(g.raw.max()), float(g.corrected[1:].max()))
-    x = Axis("number of proxies K", 1, counts[-1], LEFT, WIDTH - RIGHT, whole=True)
-    y = Axis("gap", low, high * 1.08, HEIGHT - BOTTOM, TOP)
-    raw = list(zip(counts, g.raw.tolist(), strict=True))
-    corrected = list(zip(counts, g.corrected.tolist(), strict=True))[1:]
-    lines = [(_path(x, y, raw), "raw"), (_path(x, y, corrected), "corrected")]
-    dots = [
-        (x.at(k), y.at(v), name)
-        for name, pairs in (("raw", raw), ("corrected", corrected))
-        for k, v in pairs
-    ]
-    table = [
-        (str(k), f"{r:.4f}", "" if k == 1 else f"{c:.4f}", f"{radius:.3g}")
-        for k, r, c, radius in zip(
-            counts, g.raw.tolist(), g.corrected.tolist(), g.radius.tolist(), strict=True
-        )
-    ]
-    return Chart(x, y, ("K", "gap", "corrected", "radius"), table, lines=lines, dots=dots)
+    given, flipped = page.decision.p_wrong, ensemble.assessment.shown.wrong[canary]
+    x = Axis("P(wrong), as stated", 0.0, 1.0, LEFT, WIDTH - RIGHT, percent=True)
+    y = Axis("wrong, by canaries", 0.0, 1.0, HEIGHT - BOTTOM, TOP, percent=True)
+    dots, table = [], []
+    for low, high in pairwise(RELIABILITY_BINS):
+        there = (given > low) & (given <= high)
+        caught = int(((flipped > low) & (flipped <= high)).sum())
+        if not there.any():
+            continue
+        stated = float(given[there].mean())
+        measured = min(1.0, rate.likely * caught / len(flipped) / float(there.mean()))
+        dots.append((x.at(stated), y.at(measured), "raw"))
+        bin_ = f"{low:.0%}–{high:.0%}".replace("%", " %")
+        numbers = (f"{100 * stated:.1f} %", f"{100 * measured:.1f} %", f"{caught:,}")
+        table.append((bin_, f"{int(there.sum()):,}", *numbers))
+    header = ("P(wrong)", "labels", "stated", "by canaries", "canaries")
+    lines = [(_path(x, y, [(0.0, 0.0), (1.0, 1.0)]), "corrected")]
+    chart = Chart(x, y, header, table, lines=lines, dots=dots)
+    return Reliability(chart, len(flipped), int((flipped > SUSPECT).sum()))
 
 
 def _upright(label: str, high: float) -> Axis:

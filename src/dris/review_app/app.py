@@ -5,8 +5,11 @@ the token are refused; nothing of the data is ever sent as something that a brow
 """
 
 import asyncio
+import re
 import secrets
+import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from importlib.resources import files
 from typing import Any
 
@@ -36,6 +39,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+LOCAL = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 MAX_POSTED_BYTES = 1_000_000
 MAX_CARDS_AT_ONCE = 200
 POLL_SECONDS = 0.4  # between looks for a change
@@ -68,19 +72,23 @@ def review_app(
         return Response(content, media_type="application/octet-stream", headers=held)
 
     def answer(name: str, sent: Values) -> Values:
-        label = _whole(sent, "label", -1)
-        session.answer(name, _whole(sent, "at"), str(sent.get("answer", "")), label)
+        at, label = _wholes(sent, "at"), _wholes(sent, "label")
+        session.answer(name, at, str(sent.get("answer", "")), label)
         return session.summary(name)
 
     def accept(name: str, sent: Values) -> Values:
-        count = session.accept(name, _whole(sent, "given"), _whole(sent, "suggested"))
+        cell = _wholes(sent, "cell")
+        if len(cell) != 2:
+            raise InputError("cell must be a given and a suggested label")
+        count = session.accept(name, *cell)
         return {"accepted": count, **session.progress(name)}
 
     def finish_review(name: str, sent: Values) -> Values:
         path, corrections = finish.write()
         wished = finish.decide_again if sent.get("again") else None
         again = None if wished is None else wished(path, corrections)
-        return {"file": str(path), **corrections.to_dict(), "again": again}
+        limit = session.limit().to_dict()
+        return {"file": str(path), **corrections.to_dict(), "limit": limit, "again": again}
 
     async def events(request: Request) -> Response:
         return StreamingResponse(_changes(session, request), media_type="text/event-stream")
@@ -94,10 +102,10 @@ def review_app(
 
         return Route(path, endpoint, methods=["GET"])
 
-    def post(path: str, reply: Callable[[str, Values], Any]) -> Route:
+    def post(path: str, reply: Callable[[str, Values], Any], run: Any = run_in_threadpool) -> Route:
         async def endpoint(request: Request) -> Response:
             sent = await _sent(request)
-            return _response(await run_in_threadpool(reply, who_asks(request), sent))
+            return _response(await run(reply, who_asks(request), sent))
 
         return Route(path, endpoint, methods=["POST"])
 
@@ -120,11 +128,29 @@ def review_app(
         post("/answer", answer),
         post("/undo", lambda name, _: {"reopened": session.undo(name), **session.progress(name)}),
         post("/accept", accept),
-        post("/finish", finish_review),
+        post("/finish", finish_review, run_until_the_end),
     ]
     app = Starlette(routes=routes, exception_handlers={InputError: _refuse, OSError: _refuse})
     app.add_middleware(Doorkeeper, token=token)
     return app
+
+
+async def run_until_the_end(work: Callable[..., Any], *given: Any) -> Any:
+    """What `work` returns; whoever interrupts the process need not wait for it."""
+    done: Future[Any] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            done.set_result(work(*given))
+        except Exception as error:  # raised again where it is waited for
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return await asyncio.wrap_future(done)
+    except asyncio.CancelledError:
+        return Response(status_code=503)
 
 
 def _response(reply: Any) -> Response:
@@ -167,14 +193,14 @@ class Doorkeeper:
         """Why a request is refused; "" when it is not."""
         headers = {key.decode("latin-1").lower(): value for key, value in scope["headers"]}
         host = headers.get("host", b"").decode("latin-1")
-        port = scope["server"][1] if scope.get("server") else None
-        if host not in (f"127.0.0.1:{port}", f"localhost:{port}"):
+        if not LOCAL.fullmatch(host):  # at any port: it may be forwarded
             return "this app answers on 127.0.0.1 only"
         origin = headers.get("origin", b"").decode("latin-1")
         foreign = origin not in ("", f"http://{host}")
         if foreign or (scope["method"] != "GET" and not origin):
             return "the request comes from another page"
-        if headers.get("sec-fetch-site", b"none") not in (b"none", b"same-origin"):
+        opened = headers.get("sec-fetch-mode") == b"navigate"  # by a link, as the page of a file
+        if headers.get("sec-fetch-site", b"none") not in (b"none", b"same-origin") and not opened:
             return "the request comes from another page"
         head = scope["path"][1 : len(self._token) + 1]
         right = secrets.compare_digest(head.encode(), self._token.encode())
@@ -205,11 +231,11 @@ async def _sent(request: Request) -> Values:
     return sent
 
 
-def _whole(sent: Values, name: str, missing: int | None = None) -> int:
-    value = sent.get(name, missing)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"{name} must be a whole number")
-    return value
+def _wholes(sent: Values, name: str) -> list[int]:
+    values = sent.get(name)
+    if not isinstance(values, list) or not all(type(value) is int for value in values):
+        raise InputError(f"{name} must be a list of whole numbers")
+    return values
 
 
 def _numbers(request: Request, name: str, count: int | None = None) -> list[int]:

@@ -30,7 +30,7 @@ class Item:
     id: str
     given: str
     suggested: str
-    suspicion: float
+    p_wrong: float
     fields: dict[str, str]
     answers: dict[str, Label]
 
@@ -79,7 +79,7 @@ def _items(session: ReviewSession) -> list[Item]:
                 id=card["id"],
                 given=data.names[int(data.labels[at])],
                 suggested=data.names[other] if other != NO_LABEL else "",
-                suspicion=float(worklist.suspicion[k]),
+                p_wrong=float(worklist.p_wrong[k]),
                 fields=dict(card["fields"]),
                 answers=answers,
             )
@@ -154,7 +154,7 @@ def _to_label_studio(items: list[Item]) -> bytes:
                 **{f"field_{name}": value for name, value in item.fields.items()},
                 "text": item.text,
             },
-            "predictions": [{"model_version": MODEL, "score": item.suspicion, "result": suggests}],
+            "predictions": [{"model_version": MODEL, "score": item.p_wrong, "result": suggests}],
             "annotations": [
                 {
                     "completed_by": {"email": who},
@@ -187,14 +187,14 @@ def _from_label_studio(path: Path) -> Iterator[Returned]:
 
 def _to_argilla(items: list[Item]) -> bytes:
     def record(item: Item) -> dict[str, Any]:
-        suggests = {"value": item.suggested, "score": item.suspicion, "agent": MODEL}
+        suggests = {"value": item.suggested, "score": item.p_wrong, "agent": MODEL}
         # Argilla has no response without a value: who is unsure stands in the metadata.
         responses = [{"value": v, "user_id": who} for who, v in item.answers.items() if v]
         unsure = [who for who, value in item.answers.items() if not value]
         return {
             "id": item.id,
             "fields": {"text": item.text or item.id},
-            "metadata": {"given": item.given, "suspicion": item.suspicion, "unsure": unsure},
+            "metadata": {"given": item.given, "p_wrong": item.p_wrong, "unsure": unsure},
             "suggestions": {"label": suggests} if item.suggested else {},
             "responses": {"label": responses},
             "vectors": {},

@@ -1,10 +1,7 @@
 """`dris.review`: exchange answers with other tools, or serve the app, in one function."""
 
 import getpass
-import secrets
-import socket
-import threading
-import webbrowser
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +9,7 @@ from typing import Any
 
 from dris.core.errors import InputError
 from dris.core.files import make_folder
+from dris.data.files import expanded
 from dris.data.formats import suffix_for
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
@@ -20,18 +18,12 @@ from dris.learn.extras import require
 from dris.pipeline.decision import Decision
 from dris.pipeline.route import clean
 from dris.review_app.exchange import EXCHANGES, export_cards, import_answers, read_returned
+from dris.review_app.journal import Journal, holds_review, journal_beside
+from dris.review_app.server import check_port, serve_review
 from dris.review_app.session import Corrections, Finish, ReviewSession, check_reviewer
-from dris.review_app.worklist import (
-    SAMPLE,
-    Worklist,
-    holds_review,
-    journal_beside,
-    open_journal,
-    worklist_of,
-)
+from dris.review_app.worklist import SAMPLE, Worklist, worklist_of
 
 PathLike = str | Path
-HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +138,7 @@ def review(
         return corrected, session.write_corrected(corrected, trusted=trusted, writer=own)
 
     begun, who = holds_review(path), check_reviewer(reviewer or _login())
-    with open_journal(path, begin) as journal:
+    with Journal(path, begin) as journal:
         ensemble = None if decision is None else decision.ensemble
         session = ReviewSession(source, journal, features=ensemble and ensemble.table)
         state = session.summary(who)
@@ -162,10 +154,9 @@ def review(
             make_folder(target.parent)
             files.append(writer.write(target, [export_cards(session, tool)]))
         if serve:
-            names = [one.name for one in source.origin.files[:1]]
             serve_review(
                 session,
-                title=names[0] if names else "data",
+                title=_title(source),
                 who=who,
                 finish=Finish(write, decide_again),
                 port=port,
@@ -191,9 +182,15 @@ def answers_beside(given: Any, data: LabelledData, out: Path) -> Path:
     """The file of answers beside the data as it was given; in `out` for data elsewhere."""
     first = given[0] if isinstance(given, list | tuple) and given else given
     paths = [Path(first)] if isinstance(first, str | Path) else list(data.origin.files[:1])
-    if paths and paths[0].expanduser().exists():
-        return journal_beside(paths[0].expanduser())
+    if paths and expanded(paths[0]).exists():
+        return journal_beside(expanded(paths[0]))
     return journal_beside(out / (paths[0].name if paths else "data"))
+
+
+def _title(data: LabelledData) -> str:
+    """What the page is called: the file, or the folder of many."""
+    files = data.origin.files
+    return Path(os.path.commonpath(files)).name if files else "data"
 
 
 def _login() -> str:
@@ -201,64 +198,3 @@ def _login() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return "reviewer"
-
-
-def serve_review(
-    session: ReviewSession,
-    *,
-    title: str,
-    who: str,
-    finish: Finish,
-    port: int,
-    open_browser: bool,
-    tell: Callable[[str], None],
-) -> None:
-    """Serve until the process is ended; `tell` is called with the address once it is open."""
-    uvicorn = require("uvicorn", "review")
-    from dris.review_app.app import review_app
-
-    token = secrets.token_urlsafe(18)
-    with listen_on(port) as listening:
-        address = f"http://{HOST}:{listening.getsockname()[1]}/{token}/"
-        app = review_app(session, title=title, who=who, token=token, finish=finish)
-        settings = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=1,
-        )
-        tell(address)
-        if open_browser:
-            threading.Timer(0.3, webbrowser.open, (address,)).start()
-        uvicorn.Server(settings).run(sockets=[listening])
-
-
-def check_port(port: int) -> None:
-    """Refuse a number that is no port."""
-    if not 0 <= port <= 65535:
-        raise InputError(f"`port` must be 0 (any free one) to 65535, got {port}")
-
-
-def listen_on(port: int) -> socket.socket:
-    """A socket that only this machine can reach; any free port for 0.
-
-    >>> with listen_on(0) as one:
-    ...     one.getsockname()[0]
-    '127.0.0.1'
-    """
-    check_port(port)
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((HOST, port))
-    except OSError as error:
-        listening.close()
-        raise InputError(
-            f"port {port} is not available ({error.strerror}); leave `port` out for any free one"
-        ) from None
-    listening.listen()
-    return listening

@@ -19,8 +19,17 @@ from dris.data.outputs import write_data
 from dris.data.writer import Writer
 from dris.pipeline.audit import ANSWERS
 from dris.report_page.content import picture_bytes
-from dris.review_app.state import DISPUTED, Answer, Cell, ReviewState, cells_of, check_cell
-from dris.review_app.worklist import NO_LABEL, Journal
+from dris.review_app.journal import Journal
+from dris.review_app.state import (
+    DISPUTED,
+    Answer,
+    Cell,
+    RestLimit,
+    ReviewState,
+    cells_of,
+    check_cell,
+)
+from dris.review_app.worklist import NO_LABEL
 
 MAX_NAME_LENGTH = 60
 NEIGHBOURS_SHOWN = 6
@@ -58,7 +67,7 @@ class ReviewSession:
     def __init__(self, data: LabelledData, journal: Journal, *, features: Any = None) -> None:
         journal.worklist.check(data, journal.path)
         self.data, self.journal, self.worklist = data, journal, journal.worklist
-        self.state = ReviewState.of(journal.entries())
+        self.state = ReviewState.of(journal.entries(), examples=len(data), classes=len(data.names))
         self.cells: dict[tuple[int, int], Cell] = cells_of(self.worklist, data.labels)
         self.contents = CardContents(data, self.worklist.positions)
         self.version = 0
@@ -67,18 +76,34 @@ class ReviewSession:
 
     # -- answers ---------------------------------------------------------------------------------
 
-    def answer(self, who: str, at: int, kind: str, label: int = NO_LABEL) -> None:
-        """Answer one label: right, wrong or unsure; it is on the disk on return."""
-        if not 0 <= at < len(self.data):
-            raise InputError(f"there is no example {at}")
+    def answer(
+        self,
+        who: str,
+        at: int | Sequence[int],
+        kind: str,
+        label: int | Sequence[int] = NO_LABEL,
+        *,
+        seen: bool = True,
+    ) -> None:
+        """Answer labels: right, wrong or unsure; it is on the disk on return.
+
+        Of several wrong ones, `label` has what each should be. They are one entry, and one undo.
+        """
+        places = [at] if isinstance(at, int) else list(at)
+        labels = [label] * len(places) if isinstance(label, int) else list(label)
+        if not places or len(set(places)) < len(places) or len(labels) != len(places):
+            raise InputError("an answer needs examples, each once, and a label for each")
         if kind not in ANSWERS:
             raise InputError(f"answer must be {', '.join(ANSWERS)}, got {one_line(kind)!r}")
-        if not NO_LABEL <= label < len(self.data.names):
-            raise InputError(f"label must be 0..{len(self.data.names) - 1} or -1, got {label}")
-        if label != NO_LABEL and (kind != "wrong" or label == self.data.labels[at]):
-            raise InputError("only a wrong label has another one; call it right instead")
-        who = check_reviewer(who)
-        self._add({"entry": "answer", "who": who, "at": at, "answer": kind, "label": label})
+        for place, other in zip(places, labels, strict=True):
+            if not 0 <= place < len(self.data):
+                raise InputError(f"there is no example {place}")
+            if not NO_LABEL <= other < len(self.data.names):
+                raise InputError(f"label must be 0..{len(self.data.names) - 1} or -1, got {other}")
+            if other != NO_LABEL and (kind != "wrong" or other == self.data.labels[place]):
+                raise InputError("only a wrong label has another one; call it right instead")
+        entry = {"entry": "answer", "who": check_reviewer(who), "at": places, "answer": kind}
+        self._add({**entry, "label": labels, "seen": seen})
 
     def undo(self, who: str) -> list[int]:
         """Take this person's last entry back; returns the positions that are open again."""
@@ -98,8 +123,7 @@ class ReviewSession:
                     "check them before the rest is accepted"
                 )
             if now.open:
-                entry = {"entry": "cell", "who": check_reviewer(who), "label": suggested}
-                self._add({**entry, "given": given, "at": list(now.open)})
+                self.answer(who, now.open, "wrong", suggested, seen=False)
         return len(now.open)
 
     def _add(self, entry: Mapping[str, Any]) -> None:
@@ -120,6 +144,7 @@ class ReviewSession:
         """Counts, limit, people: whatever changes with an answer."""
         with self._lock:
             outcomes = self.state.outcomes(self.worklist.positions.tolist())
+            limit = self.limit()
             return {
                 "version": self.version,
                 "cards": len(self.worklist),
@@ -129,8 +154,13 @@ class ReviewSession:
                 "undo": len(self.state.last(who)),
                 "people": self.state.people(),
                 "agreements": [asdict(one) for one in self.state.agreements()],
-                "limit": self.state.rest_limit(self.worklist, self.data.trusted).to_dict(),
+                "sample": limit.sample,
+                "limit": limit.to_dict() if limit.checked == limit.sample else None,
             }
+
+    def limit(self) -> RestLimit:
+        """The limit on the labels that nobody has settled, as it stands."""
+        return self.state.rest_limit(self.worklist, self.data.trusted)
 
     def opening(self, who: str) -> dict[str, Any]:
         """What a page needs before its first card: the queue, the answers and the summary."""
@@ -139,12 +169,15 @@ class ReviewSession:
             "classes": list(self.data.names),
             "examples": len(self.data),
             "pictured": self.contents.pictured,
-            "proxies": cards.proxies,
+            "brief": self.contents.brief,
+            "near": self._neighbours.quick,
             "at": cards.positions.tolist(),
             "given": self.data.labels[cards.positions].tolist(),
             "suggested": cards.suggested.tolist(),
-            "suspicion": [round(value, 4) for value in cards.suspicion.tolist()],
-            "against": cards.against.tolist(),
+            "pWrong": [  # no probability where the classes have none
+                None if hidden or not cards.likely.size else value
+                for value, hidden in zip(cards.p_wrong.tolist(), cards.blind, strict=True)
+            ],
             "cells": [[c.given, c.suggested, len(c.members)] for c in self.cells.values()],
             **self.progress(who),
         }
@@ -160,12 +193,19 @@ class ReviewSession:
             return {"answers": answers, "summary": self.summary(who)}
 
     def cards(self, positions: Sequence[int]) -> list[dict[str, Any]]:
-        """Id and columns of some cards."""
+        """Id, columns and the likeliest classes of some cards; none for those shown blind."""
         at = [p for p in positions if 0 <= p < len(self.data)]
         return [
-            {"at": p, "id": str(self.data.ids[p]), "fields": fields}
+            {"at": p, "id": str(self.data.ids[p]), "fields": fields, "likely": self._likely(p)}
             for p, fields in zip(at, self.contents.fields(at), strict=True)
         ]
+
+    def _likely(self, at: int) -> list[tuple[int, float]]:
+        k = self.contents.place.get(at)
+        if k is None or self.worklist.blind[k]:
+            return []
+        classes, chances = self.worklist.likely[k], self.worklist.probabilities[k]
+        return list(zip(classes.tolist(), chances.tolist(), strict=True))
 
     def similar(self, at: int) -> list[dict[str, Any]]:
         """The nearest examples; distance 0 is a copy."""
@@ -183,7 +223,8 @@ class ReviewSession:
         """How far a cell is checked, and which cards its sample is."""
         with self._lock:
             cell = self.cell(given, suggested)
-            return {**check_cell(cell, self.state).to_dict(), "drawn": list(cell.sample)}
+            now = check_cell(cell, self.state).to_dict()
+        return {**now, "members": list(cell.members), "drawn": list(cell.sample)}
 
     # -- what is written -------------------------------------------------------------------------
 
@@ -263,9 +304,11 @@ def write_corrected(
     )
 
 
+MAX_TILE_TEXT = 160  # characters
 PICTURE_SIDES = (96, 320, 1280)  # pixels
 POOLED_SIDE = 8  # images are compared as 8 × 8 means a channel
 ROWS_AT_ONCE = 4096
+MAX_QUICK_SIZE = 10_000_000  # examples × features
 
 
 class CardContents:
@@ -280,7 +323,7 @@ class CardContents:
     def __init__(self, data: LabelledData, positions: NDArray[np.int64]) -> None:
         self._data, self._positions = data, positions
         self._columns = show_rows(data, positions)
-        self._place = {at: k for k, at in enumerate(positions.tolist())}
+        self.place = {at: k for k, at in enumerate(positions.tolist())}
         self._texts: list[str] | None = None
         files = data.origin.files
         folders = {p.parent for p in files} | {p for p in files[:1] if p.is_dir()}
@@ -291,15 +334,22 @@ class CardContents:
         """True if examples have pictures."""
         return self._data.x.ndim == 4
 
+    @property
+    def brief(self) -> bool:
+        """True if two dozen fit beside each other: pictures, or little text on nearly every one."""
+        columns = self._columns.values()
+        lengths = [sum(map(len, row)) for row in zip(*columns, strict=True)]
+        return self.pictured or bool(lengths and np.quantile(lengths, 0.9) <= MAX_TILE_TEXT)
+
     def fields(self, positions: list[int]) -> list[list[tuple[str, str]]]:
         """Column and value of each example, as they are written."""
-        others = [at for at in positions if at not in self._place]
+        others = [at for at in positions if at not in self.place]
         more = show_rows(self._data, np.array(others)) if others else {}
         other_place = {at: k for k, at in enumerate(others)}
         rows = []
         for at in positions:
-            own = at in self._place
-            columns, k = (self._columns, self._place[at]) if own else (more, other_place[at])
+            own = at in self.place
+            columns, k = (self._columns, self.place[at]) if own else (more, other_place[at])
             rows.append([(name, values[k]) for name, values in columns.items()])
         return rows
 
@@ -340,6 +390,11 @@ class Neighbours:
     def __init__(self, x: Any) -> None:
         self._raw = x
         self._x: NDArray[np.float32] | None = None
+
+    @property
+    def quick(self) -> bool:
+        """True if they are found while a person looks at a card."""
+        return int(np.prod(self._raw.shape)) <= MAX_QUICK_SIZE
 
     def nearest(self, at: int, count: int) -> list[tuple[int, float]]:
         """The nearest examples with their distances; 0 is a copy, ties keep the data's order."""

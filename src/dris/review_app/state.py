@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dris.core.certify.random_audit import audit_limit
 from dris.core.errors import InputError
 from dris.core.streams import rng_for
+from dris.data.files import one_line
 from dris.pipeline.audit import ANSWERS
 from dris.review_app.worklist import NO_LABEL, Worklist
 
@@ -44,22 +45,19 @@ class RestLimit:
     """How many of the labels that nobody has settled are wrong: `most`, with probability 1 - δ.
 
     Unsettled are open suspects and all labels that never looked wrong. Of the random `sample` some
-    were `checked`, of which `wrong` were not called right. Its open cards count as wrong; `hoped`
-    is the limit if they turn out right.
+    were `checked`, of which `wrong` were not called right. Its open cards count as wrong.
     """
 
     unsettled: int
     most: int
-    hoped: int
     checked: int
     sample: int
     wrong: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers, and the limits as shares of the unsettled."""
-        size = max(self.unsettled, 1)
-        shares = {"share": self.most / size, "hopedShare": self.hoped / size}
-        return {**asdict(self), **shares, "confidence": 1 - DELTA}
+        """The numbers, and the limit as a share of the unsettled."""
+        share = self.most / max(self.unsettled, 1)
+        return {**asdict(self), "share": share, "confidence": 1 - DELTA}
 
 
 @dataclass(slots=True)
@@ -67,7 +65,7 @@ class ReviewState:
     """Who answered what, built from the entries of a journal.
 
     >>> state = ReviewState()
-    >>> state.add({"entry": "answer", "who": "ana", "at": 7, "answer": "wrong", "label": 2})
+    >>> state.add({"entry": "answer", "who": "ana", "at": [7], "answer": "wrong", "label": [2]})
     >>> state.settled(7)
     Answer(kind='wrong', label=2, seen=True)
     >>> state.add({"entry": "undo", "who": "ana"})
@@ -79,31 +77,36 @@ class ReviewState:
     _past: dict[str, list[list[tuple[int, Answer | None]]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, entries: Iterable[Mapping[str, Any]]) -> "ReviewState":
-        """The state after all of these entries; an invalid one is an error."""
+    def of(
+        cls, entries: Iterable[tuple[int, Mapping[str, Any]]], *, examples: int, classes: int
+    ) -> "ReviewState":
+        """The state after these entries, each with its line; one that is no answer is an error."""
         state = cls()
-        for entry in entries:
-            state.add(entry)
+        for line, entry in entries:
+            try:
+                state.add(entry)
+                bounds = {"at": range(examples), "label": range(NO_LABEL, classes)}
+                for name, allowed in bounds.items() if entry["entry"] == "answer" else ():
+                    if not all(value in allowed for value in entry[name]):
+                        raise ValueError(f"{name} {entry[name]}")
+            except (KeyError, TypeError, ValueError) as error:
+                raise InputError(
+                    f"line {line} of the file of answers is no answer to this data "
+                    f"({one_line(error)}); remove the line, or name another file with `answers`"
+                ) from None
         return state
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Take one more entry into account."""
-        try:
-            kind, who = entry["entry"], str(entry["who"])
-            if kind == "answer":
-                answer = Answer(str(entry["answer"]), int(entry.get("label", NO_LABEL)))
-                if answer.kind not in ANSWERS:
-                    raise ValueError(answer.kind)
-                self._record(who, {int(entry["at"]): answer})
-            elif kind == "cell":
-                answer = Answer("wrong", int(entry["label"]), seen=False)
-                self._record(who, {int(at): answer for at in entry["at"]})
-            elif kind == "undo":
-                self._undo(who)
-            else:
-                raise ValueError(kind)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the review log has an invalid entry ({error!r})") from None
+        kind, who = entry["entry"], str(entry["who"])
+        if kind == "undo":
+            self._undo(who)
+        elif kind == "answer" and entry["answer"] in ANSWERS:
+            seen = bool(entry.get("seen", True))
+            pairs = zip(entry["at"], entry["label"], strict=True)
+            self._record(who, {at: Answer(entry["answer"], label, seen) for at, label in pairs})
+        else:
+            raise ValueError(kind)
 
     def _record(self, who: str, answers: Mapping[int, Answer]) -> None:
         before: list[tuple[int, Answer | None]] = []
@@ -190,18 +193,15 @@ class ReviewState:
         open_suspects = len(suspects) - sum(at in settled for at in suspects)
         unsettled = open_suspects + worklist.rest - len(in_rest)
 
-        def most(wrong: int) -> int:
-            if not worklist.rest:
-                return open_suspects
+        most = open_suspects
+        if worklist.rest:
             limit = audit_limit(
-                size=worklist.rest, checked=len(sample), wrong=wrong, delta=DELTA
+                size=worklist.rest, checked=len(sample), wrong=len(sample) - right, delta=DELTA
             ).limit
-            return min(open_suspects + max(limit - known_wrong, 0), unsettled)
-
+            most = min(open_suspects + max(limit - known_wrong, 0), unsettled)
         return RestLimit(
             unsettled=unsettled,
-            most=most(len(sample) - right),
-            hoped=most(answered - right),
+            most=most,
             checked=answered,
             sample=len(sample),
             wrong=answered - right,

@@ -377,7 +377,7 @@ def test_alike_labels_seldom_fail():
 
 
 def _overlapping(seed, *, classes=3, n=900, noise="none"):
-    """Classes that overlap along a line, what a calibrated stranger says, and given labels."""
+    """Classes that overlap along a line: a calibrated guess, how sure it is, and given labels."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(classes, size=n)
     x = truth + rng.normal(scale=0.5, size=n)
@@ -395,7 +395,7 @@ def _overlapping(seed, *, classes=3, n=900, noise="none"):
         close = p[np.arange(n), order[:, -1]] < 0.8
         at = close & (wrong < 0.7)
         given[at] = np.where(order[at, -1] == truth[at], order[at, -2], order[at, -1])
-    return p, given, np.zeros(n, dtype=np.bool_)
+    return p.argmax(axis=1), p.max(axis=1), given, np.zeros(n, dtype=np.bool_)
 
 
 @pytest.mark.parametrize(("classes", "power"), [(2, 95), (3, 95), (5, 60)])
@@ -423,20 +423,25 @@ def test_the_binomial_p_is_scipys():
 
 def test_without_folds_or_sure_errors_nothing_is_said_about_directions():
     labels, none = np.repeat([0, 1], 100), np.zeros(200, dtype=np.bool_)
-    assert errors_go_both_ways(None, labels, none).outcome == "cannot tell"
-    p = np.eye(2)[labels]
-    assert errors_go_both_ways(p, labels, none).outcome == "cannot tell"
+    sure = np.ones(200)
+    for guess, certainty in ((None, None), (labels, None), (labels, sure)):
+        check = errors_go_both_ways(guess, certainty, labels, none)
+        assert check.outcome == "cannot tell"
     wrong = labels.copy()
     wrong[:40] = 1
-    check = errors_go_both_ways(p, wrong, none)
+    check = errors_go_both_ways(labels, sure, wrong, none)
     assert check.outcome == "fails"
-    assert all(f"of 30 that are surely {c}, {n} " in check.reason for c, n in ((1, 0), (0, 30)))
+    assert all(
+        f"of 30 that are surely class {c}, {n} " in check.reason for c, n in ((1, 0), (0, 30))
+    )
     assert "audit" in check.reason
     wrong[100:140] = 0  # as many the other way
-    both = errors_go_both_ways(p, wrong, none)
+    both = errors_go_both_ways(labels, sure, wrong, none)
     assert (both.outcome, "audit" in both.reason) == ("holds", False)
     wrong[100:140] = 1
-    assert errors_go_both_ways(p, wrong, np.arange(200) < 40).outcome == "cannot tell"  # canaries
+    assert (
+        errors_go_both_ways(labels, sure, wrong, np.arange(200) < 40).outcome == "cannot tell"
+    )  # canaries
 
 
 def test_kinds_that_pass_at_different_rates_fail():

@@ -115,7 +115,7 @@ def test_a_class_that_rank_variance_starves_is_kept_by_class():
     ("change", "message"),
     [
         (lambda d, c: (replace(d, labels=None), c), "needs labels"),
-        (lambda d, c: (replace(d, labels=c.given), c), "did not train on the planted labels"),
+        (lambda d, c: (replace(d, labels=c.given), c), "did not train on the flipped labels"),
         (lambda d, c: (d, []), "no canaries"),
         (lambda d, c: (d, replace(c, certifies=np.ones(len(c), dtype=bool))), "no choosing"),
         (lambda d, c: (dris.Dynamics.from_losses(np.eye(3)), c), "labels"),
@@ -204,7 +204,7 @@ def test_every_regime_has_a_rule_and_a_reason_of_its_own():
         ({"suspect_share": 0.4}, "gated", "reject"),
         ({"natural": True}, "gated", "natural noise"),
         ({"inversion": True}, "gated", "collects"),
-        ({"contested": True}, "random", "contested"),
+        ({"contested": True}, "random", "every example"),
         ({"suspect_share": 0.01, "classes": True}, "rank_variance_per_class", "vanish"),
         ({"differ": True}, "train other proxies", "proxies differ: no"),
     ):
@@ -216,7 +216,7 @@ def test_every_regime_has_a_rule_and_a_reason_of_its_own():
 
 
 def test_memorised_says_which_epoch_to_score_where_one_is_left():
-    assert recommended(memorised=True)[1].endswith("labels; train shorter")
+    assert recommended(memorised=True)[1].endswith("canaries; train shorter")
     assert recommended(memorised=True, earlier=True)[1].endswith("epoch 1, or train shorter")
 
 

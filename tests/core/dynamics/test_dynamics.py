@@ -26,18 +26,9 @@ def whole(k=3, e=4, n=6, seed=0, ids=None, dtype=np.float32):
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(k, e, n, 3)).astype(dtype)
     d = Dynamics.from_logits(z, np.arange(n) % 3, ids=ids)
-    d = Dynamics.from_arrays(
+    return Dynamics.from_arrays(
         **d.columns, gradient_norm=rng.random((k, e, n)).astype(dtype), labels=d.labels, ids=ids
     )
-    return d.with_columns(**per_example(n))
-
-
-def per_example(n):
-    rng = np.random.default_rng(99)
-    return {
-        "reference_loss": rng.random(n),
-        "features": rng.normal(size=(n, 2)),
-    }
 
 
 # -- from logits and probabilities -------------------------------------------------------------
@@ -222,23 +213,6 @@ def test_bad_logits_are_refused_in_one_sentence(z, labels, says):
         Dynamics.from_logits(z, labels)
 
 
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [
-        ({"reference_loss": [1.0]}, "over 6 examples"),
-        ({"reference_loss": [np.nan] * 6}, "must be finite, got nan at row 0"),
-        ({"reference_loss": ["a"] * 6}, "must be numbers"),
-        ({"features": np.zeros(6)}, "2-dimensional"),
-        ({"features": np.full((6, 2), np.inf)}, "got inf at row 0, column 0"),
-        ({"surprise": np.zeros(6)}, "unknown column 'surprise'; choose from"),
-        ({"loss": np.zeros(6)}, "unknown column 'loss'"),
-    ],
-)
-def test_bad_columns_are_refused_in_one_sentence(columns, says):
-    with pytest.raises(InputError, match=says):
-        whole().with_columns(**columns)
-
-
 # -- totals and summary ------------------------------------------------------------------------
 
 
@@ -271,12 +245,8 @@ def test_a_summary_of_a_summary_is_itself_and_holds_one_epoch():
 @pytest.mark.parametrize("name", SCORES)
 def test_the_layout_in_memory_changes_no_bit_of_a_score(name):
     d = whole(k=11, e=3, n=30)
-    turned = {
-        n: np.asfortranarray(c) if c.ndim < 3 else c.transpose(2, 1, 0).copy().transpose(2, 1, 0)
-        for n, c in d.columns.items()
-    }
-    other = {n: turned.pop(n) for n in per_example(30)}
-    e = Dynamics.from_arrays(**turned, labels=d.labels).with_columns(**other)
+    turned = {n: c.transpose(2, 1, 0).copy().transpose(2, 1, 0) for n, c in d.columns.items()}
+    e = Dynamics.from_arrays(**turned, labels=d.labels)
     assert SCORES[name](e).tobytes() == SCORES[name](d).tobytes()
 
 
@@ -296,10 +266,8 @@ def test_merge_matches_examples_by_id():
 
 
 def shuffled(d, order):
-    cut = {n: c[..., order] if c.ndim == 3 else c[order] for n, c in d.columns.items()}
-    extra = {n: cut.pop(n) for n in per_example(1)}
-    out = Dynamics.from_arrays(**cut, labels=d.labels[order], ids=d.ids[order])
-    return out.with_columns(**extra)
+    cut = {n: c[..., order] for n, c in d.columns.items()}
+    return Dynamics.from_arrays(**cut, labels=d.labels[order], ids=d.ids[order])
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -336,7 +304,7 @@ def losses(**more):
     return Dynamics.from_arrays(loss=np.ones((1, 2, 3)), **more)
 
 
-LABELLED = losses(labels=[0, 1, 0]).with_columns(reference_loss=[0, 1, 2])
+LABELLED = losses(labels=[0, 1, 0], margin=np.ones((1, 2, 3)))
 
 
 @pytest.mark.parametrize(
@@ -352,7 +320,6 @@ LABELLED = losses(labels=[0, 1, 0]).with_columns(reference_loss=[0, 1, 2])
         (losses(), Dynamics.from_arrays(loss=np.ones((1, 2, 4))), "example ids"),
         (losses(), losses(labels=[0, 1, 1]), "labels"),
         (LABELLED, replace(LABELLED, labels=np.array([0, 1, 1])), "labels"),
-        (LABELLED, LABELLED.with_columns(reference_loss=[0, 1, 3]), "reference_loss"),
         (
             losses().summary(),
             Dynamics.from_arrays(loss=np.ones((1, 3, 3)), scored_epoch=1).summary(),
@@ -369,7 +336,7 @@ def test_what_cannot_be_merged_is_refused_and_named(one, other, says):
 
 def test_a_missing_column_is_named_with_its_remedy():
     bare = Dynamics.from_losses(np.eye(2))
-    for name in ("margin", "correct", "error_norm", "gradient_norm", "features"):
+    for name in ("margin", "correct", "error_norm", "gradient_norm", "rival"):
         with pytest.raises(InputError, match=f"this needs {name}, which .*{name}="):
             bare.column(name)
     with pytest.raises(InputError, match="known columns: loss"):

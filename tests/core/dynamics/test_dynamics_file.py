@@ -41,12 +41,6 @@ FORMS = {
     "an empty id": lambda: full(ids=["", "a", "aa", "aaa"]),
     "ids from unreadable file names": lambda: full(ids=["a\udcff", "b", "\ud800", "\U0001f986"]),
     "only an empty id": lambda: Dynamics.from_losses([[1.0], [2.0]], ids=[""]),
-    "every column": lambda: full().with_columns(
-        reference_loss=np.arange(4.0),
-        features=np.arange(12, dtype=np.float32).reshape(4, 3),
-    ),
-    "whole-number columns": lambda: full().with_columns(reference_loss=[1, 2, 3, 4]),
-    "no features at all": lambda: full().with_columns(features=np.zeros((4, 0))),
     "summary": lambda: full().summary(),
     "summary without margins": lambda: Dynamics.from_arrays(loss=np.ones((2, 3, 4))).summary(),
     "chosen epochs": lambda: full(epochs=[5, 10, 20], scored_epoch=20),
@@ -105,8 +99,8 @@ def test_what_is_loaded_is_mapped_and_cannot_be_written_to(tmp_path):
 def test_a_loaded_file_may_be_saved_over_itself(tmp_path):
     path = full().save(tmp_path / "run")
     loaded = Dynamics.load(path)
-    loaded.with_columns(reference_loss=np.ones(4)).save(path)
-    assert "reference_loss" in Dynamics.load(path).columns
+    loaded.at(1).save(path)
+    assert Dynamics.load(path).scored_epoch == 1
     assert np.array_equal(loaded.loss, full().loss)
 
 

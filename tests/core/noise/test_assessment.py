@@ -1,4 +1,4 @@
-"""What the ensemble thinks of every label, by hand: suspicion, suspects, suggested labels."""
+"""What the ensemble thinks of every label: P(wrong), suspects, suggested labels."""
 
 from dataclasses import replace
 
@@ -9,184 +9,18 @@ from dris.core.dynamics.columns import rivals_of
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.assessment import (
-    SUSPECT_ODDS,
+    _order_by_margin,
     assess,
-    class_cuts,
     contradicted_by_most,
     early_margin,
-    find_outmatched,
-    find_suspects,
     guesses,
-    out_of_fold_confidence,
-    out_of_fold_probabilities,
-    proxy_weights,
     suggested_labels,
-    suspicion,
-    usual_confidence,
 )
 from dris.core.noise.canaries import plant_canaries
-from dris.core.scores.formulas import aum_mean
-from dris.core.scores.ranks import normalized_ranks
+from dris.core.noise.views import proxy_views
 from dris.learn.proxies import train_proxies
 from dris.learn.record.recorder import Recorder
 from dris.pipeline.ensemble import _pilot_views
-from dris.pipeline.settings import Settings
-from made_ensemble import cross_fitted
-
-
-def test_as_many_of_a_class_go_as_are_surely_of_another_and_the_least_probable_first():
-    p = np.array([[0.9, 0.1], [0.8, 0.2], [0.45, 0.55], [0.3, 0.7], [0.1, 0.9], [0.2, 0.8]])
-    labels = np.array([0, 0, 0, 0, 1, 1])  # on average 0.6125 and 0.85: none is surely class 1
-    assert class_cuts(p, labels).tolist() == [-1, -1]
-    p[3] = [0.1, 0.9]  # now one is; two of class 0 are sure, so a third of four go: one
-    assert class_cuts(p, labels).tolist() == [0.1, -1]
-    assert find_suspects(p, labels, labels).tolist() == [False] * 3 + [True] + [False] * 2
-    other = find_suspects(p, np.array([0, 0, 1, 0, 1, 0]), labels)  # other labels, the same cuts
-    assert other.tolist() == [False] * 3 + [True] + [False] * 2
-    p[3] = [0.5, 0.5]
-    assert not find_suspects(p, labels, labels).any()  # no other class is likelier
-
-
-def test_under_heavy_noise_a_label_goes_as_soon_as_another_is_likelier():
-    rng = np.random.default_rng(0)
-    truth = np.arange(2000) % 2
-    flipped = rng.random(2000) < 0.4
-    labels = np.where(flipped, 1 - truth, truth)
-    lead = rng.uniform(0.1, 0.2, 2000)  # calibrated proxies say 60 : 40 at most
-    p = np.where(np.eye(2, dtype=bool)[truth], 0.5 + lead[:, None] / 2, 0.5 - lead[:, None] / 2)
-    suspects = find_suspects(p, labels, labels)
-    assert (suspects == flipped).mean() > 0.9
-    assert not find_suspects(p, truth, truth).any()  # the twin: with no noise they all stay
-
-
-@pytest.mark.parametrize(
-    ("p", "labels"),
-    [
-        # Proxies are shy of class 1, which never gets half.
-        ([[0.7, 0.3], [0.65, 0.35], [0.9, 0.1], [0.95, 0.05]], [1, 1, 0, 0]),
-        # Examples of class 2 are never surer than 0.4: at 0.3 it is as likely as usual.
-        ([[0.9, 0.05, 0.05], [0.3, 0.3, 0.4], [0.36, 0.34, 0.3]], [0, 2, 2]),
-        # Nobody carries class 2.
-        ([[0.3, 0.1, 0.6], [0.1, 0.6, 0.3], [0.1, 0.5, 0.4]], [0, 1, 1]),
-    ],
-)
-def test_a_class_is_compared_with_what_is_usual_for_it(p, labels):
-    p, y = np.array(p), np.array(labels)
-    assert not find_suspects(p, y, y).any()
-    assert not find_outmatched(p, y, y).any()
-    assert (p.argmax(axis=1) != y).any()  # the twin: a plain comparison blames it
-
-
-def three_classes():
-    """Two sure examples of each class, then one to be judged, labelled 0."""
-    sure = np.repeat(np.eye(3) * 0.7 + 0.1, 2, axis=0)
-    return sure, np.repeat([0, 1, 2], 2)
-
-
-@pytest.mark.parametrize(
-    ("last", "suspect", "doubtful"),
-    [
-        ([0.50, 0.30, 0.20], False, False),
-        ([0.40, 0.45, 0.15], False, False),  # likelier, but not beside what is usual
-        ([0.36, 0.50, 0.14], False, True),  # so too, by less than half as much again
-        ([0.25, 0.55, 0.20], True, True),
-    ],
-)
-def test_with_three_classes_a_label_goes_where_another_is_half_as_likely_again(
-    last, suspect, doubtful
-):
-    sure, labels = three_classes()
-    p, y = np.vstack((sure, [last])), np.append(labels, 0)
-    # Class 0 has (0.8 + 0.8 + own) / 3 on its own examples, the others 0.8.
-    usual = np.array([(1.6 + last[0]) / 3, 0.8, 0.8])
-    beside = p[-1] / usual
-    assert suspect == (beside[1] > 1.5 * beside[0])
-    assert find_suspects(p, y, y).tolist() == [False] * 6 + [suspect]
-    assert find_outmatched(p, y, y).tolist() == [False] * 6 + [doubtful]
-
-
-def test_a_label_that_no_class_is_likelier_than_stays_however_unusual():
-    # Class 1 is rare and never sure, so 0.3 is much for it; class 0 is still the likelier one.
-    p = np.array([[0.95, 0.03, 0.02], [0.95, 0.03, 0.02], [0.8, 0.1, 0.1], [0.02, 0.03, 0.95]])
-    p = np.vstack((p, [[0.5, 0.3, 0.2]]))
-    y = np.array([0, 0, 1, 2, 0])
-    beside = p / usual_confidence(p, y)
-    assert beside[4, 1] > 1.5 * beside[4, 0]
-    assert not find_suspects(p, y, y).any()
-
-
-def test_hard_examples_that_were_attacked_are_suspect_though_no_class_is_sure_of_them():
-    # An attack on hard examples: the true class is likelier, but far from as sure as usual.
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(4), 100)
-    p = np.full((400, 4), 0.02)
-    p[np.arange(400), y] = 0.94
-    hit = np.arange(0, 400, 4)
-    given = y.copy()
-    given[hit] = (y[hit] + rng.integers(1, 4, hit.size)) % 4
-    p[hit] = 0.15
-    p[hit, y[hit]] = 0.55
-    assert np.flatnonzero(find_suspects(p, given, given)).tolist() == hit.tolist()
-
-
-def test_the_odds_of_a_suspect_are_a_setting_pinned_at_one_and_a_half():
-    # Every class is at 0.8 on its own sure examples, class 0 at (0.8 + 0.8 + own) / 3.
-    sure, labels = three_classes()
-    p, y = np.vstack((sure, [[0.25, 0.55, 0.20]])), np.append(labels, 0)
-    odds = (0.55 / 0.8) / (0.25 / ((1.6 + 0.25) / 3))
-    assert odds == pytest.approx(1.6958, abs=1e-4)
-    assert find_suspects(p, y, y)[-1]
-    assert find_suspects(p, y, y, odds - 0.001)[-1]
-    assert not find_suspects(p, y, y, odds + 0.001)[-1]
-    assert SUSPECT_ODDS == 1.5 == Settings().suspect_odds
-    assert not find_suspects(np.array([[0.6, 0.4]] * 4), *[np.zeros(4, int)] * 2, 1.0).any()
-
-
-def test_larger_odds_drop_fewer_labels_through_every_step():
-    dynamics, _ = cross_fitted(strength=1.5)
-    counts = [assess(dynamics, odds=odds).given.suspects.sum() for odds in (1.0, 1.5, 3.0, 30.0)]
-    assert counts == sorted(counts, reverse=True)
-    assert counts[0] > counts[1] > counts[2] > counts[3]
-    for bad in (0.99, float("nan")):
-        with pytest.raises(InputError, match="suspect_odds"):
-            Settings(suspect_odds=bad)
-
-
-def test_suspicion_is_the_mean_of_two_reversed_ranks():
-    dynamics, _ = cross_fitted()
-    weights = proxy_weights(dynamics)
-    unseen = weights @ np.exp(-dynamics.out_of_fold.snapshot("loss").astype(float))
-    assert out_of_fold_confidence(dynamics, weights) == pytest.approx(unseen)
-    margins = [normalized_ranks(-aum_mean(dynamics.only([k]))) for k in range(3)]
-    by_hand = (normalized_ranks(-unseen) + weights @ np.array(margins)) / 2
-    assert suspicion(dynamics, proxy_weights(dynamics)) == pytest.approx(by_hand)
-    alone = replace(dynamics, out_of_fold=None)
-    assert suspicion(alone, proxy_weights(alone)) == pytest.approx(
-        normalized_ranks(-aum_mean(dynamics))
-    )
-
-
-def test_proxies_that_predict_labels_count_for_more_but_none_for_nothing():
-    dynamics, _ = cross_fitted(n=300)
-    twin = dynamics.out_of_fold
-    noise = np.array(twin.columns["loss"])
-    noise[2] = np.log(3)  # the third says nothing of three classes
-    worse = replace(dynamics, out_of_fold=replace(twin, columns={**twin.columns, "loss": noise}))
-    weights = proxy_weights(worse)
-    assert weights.sum() == pytest.approx(1)
-    assert 1 / 6 - 1e-9 <= weights[2] < weights[:2].min()
-    likelihood = [
-        np.log(w @ np.exp(-noise[:, 0].astype(float))).sum()
-        for w in (2 * weights - 1 / 3, np.full(3, 1 / 3))  # the half that is fitted, and none
-    ]
-    assert likelihood[0] > likelihood[1]
-    assert proxy_weights(replace(dynamics, out_of_fold=None)).tolist() == [1 / 3] * 3
-
-
-def test_it_finds_wrong_labels_better_with_both_views_than_by_chance():
-    dynamics, flipped = cross_fitted()
-    suspicious = suspicion(dynamics, proxy_weights(dynamics))
-    assert suspicious[flipped].min() > np.median(suspicious[~flipped])
 
 
 def test_the_early_margin_stops_at_the_scored_epoch():
@@ -195,25 +29,6 @@ def test_the_early_margin_stops_at_the_scored_epoch():
     assert early_margin(dynamics).tolist() == [2.0, -2.0]
     assert early_margin(dynamics.at(3)).tolist() == pytest.approx([104 / 3, 32.0])
     assert early_margin(dynamics.summary()).tolist() == pytest.approx([104 / 3, 32.0])
-
-
-def test_probabilities_are_exact_for_two_classes_and_sum_to_one():
-    dynamics, _ = cross_fitted(classes=2)
-    p = out_of_fold_probabilities(dynamics, proxy_weights(dynamics))
-    assert p.sum(axis=1) == pytest.approx(1)
-    twin = dynamics.out_of_fold
-    assert np.take_along_axis(p, dynamics.labels[:, None], axis=1)[:, 0] == pytest.approx(
-        proxy_weights(dynamics) @ np.exp(-twin.snapshot("loss").astype(float))
-    )
-    assert out_of_fold_probabilities(cross_fitted()[0], np.full(3, 1 / 3), 5).shape == (600, 5)
-    assert out_of_fold_probabilities(replace(dynamics, out_of_fold=None), np.full(3, 1 / 3)) is None
-
-
-def test_a_row_far_from_all_others_has_probabilities_too():
-    far = {"loss": [[2000.0, 0.0]], "margin": [[-2000.0, 2000.0]], "rival": [[2, 1]]}
-    d = Dynamics.from_arrays(labels=[0, 0], **far)
-    p = out_of_fold_probabilities(replace(d, out_of_fold=d), np.ones(1), 3)
-    assert p.tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
 
 
 def recorded(logits, labels):
@@ -330,3 +145,84 @@ def test_half_of_the_proxies_is_enough_to_doubt():
     right = np.array([[True, True, False], [True, False, False]])
     assert contradicted_by_most(right).tolist() == [False, True, True]
     assert contradicted_by_most(np.array([[True], [True], [False]])).tolist() == [False]
+
+
+def three_gaussians(n=900, wrong=0.2, seed=0):
+    """Three proxies' out-of-fold dynamics of three overlapping classes, and the true labels."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n)
+    z = 4 * np.eye(3)[truth] + rng.normal(size=(3, n, 3))
+    given = np.where(rng.random(n) < wrong, (truth + rng.integers(1, 3, n)) % 3, truth)
+    side = replace(recorded(z.astype(np.float32), given), ids=np.arange(n))
+    return replace(side, out_of_fold=side), given, truth
+
+
+def test_probabilities_from_loss_and_margin_are_exact_for_the_label_and_its_rival():
+    z = np.random.default_rng(6).normal(size=(2, 40, 4)).astype(np.float32)
+    labels = np.arange(40) % 4
+    side = recorded(z, labels)
+    views = proxy_views(replace(side, out_of_fold=side), labels=[labels], classes=4)
+    p = np.exp(z) / np.exp(z).sum(axis=2, keepdims=True)
+    for at in (np.broadcast_to(labels, (2, 40)), rivals_of(z, labels)):
+        exact = np.take_along_axis(p, at[:, :, None].astype(int), axis=2)
+        held = np.take_along_axis(views.values, at[:, :, None].astype(int), axis=2)
+        np.testing.assert_allclose(held, exact, atol=1e-6)
+    assert proxy_views(side, labels=[labels]) is None  # in fold it is no evidence
+
+
+def test_suspects_are_the_wrong_labels_and_their_suggestion_the_true_one():
+    dynamics, given, truth = three_gaussians()
+    held = assess(dynamics)
+    wrong = given != truth
+    suspects = held.given.suspects
+    assert wrong[suspects].mean() > 0.9
+    assert suspects[wrong].mean() > 0.8
+    assert (held.suggested == truth)[suspects].mean() > 0.9
+    assert held.noise_rate.low <= wrong.mean() <= held.noise_rate.high
+    assert held.noise_rate.likely == pytest.approx(held.given.wrong.mean())
+    assert held.training_weights[wrong].mean() < 0.3 < 0.9 < held.training_weights[~wrong].mean()
+    classes, p = held.likeliest(np.arange(5), 2)
+    assert (classes[:, 0] == held.suggested[:5]).all()
+    assert (p[:, 0] >= p[:, 1]).all()
+    own = np.take_along_axis(held.truth, given[:, None], axis=1)[:, 0]
+    assert own == pytest.approx(1 - held.given.wrong)  # after the margins had their say
+    assert held.truth.sum(axis=1) == pytest.approx(1)
+
+
+def test_a_trusted_label_is_right_in_every_respect():
+    dynamics, given, truth = three_gaussians()
+    held = assess(dynamics, trusted=given != truth)
+    assert not held.given.wrong[given != truth].any()
+    assert (held.suggested == given)[given != truth].all()
+    assert held.noise_matrix(3).diagonal().min() > 0.95
+    assert held.noise_rate.likely < 0.02
+    twin = assess(dynamics)
+    assert twin.noise_matrix(3).diagonal().max() < 0.9
+    assert twin.noise_rate.likely > 0.1
+
+
+def test_canaries_are_no_noise_of_the_data():
+    _dynamics, given, truth = three_gaussians(wrong=0.0)
+    canaries = plant_canaries(given, share=0.1, rng=np.random.default_rng(1))
+    z = 4 * np.eye(3)[truth] + np.random.default_rng(2).normal(size=(3, truth.size, 3))
+    side = recorded(z.astype(np.float32), canaries.planted)
+    planted = canaries.mask()
+    held = assess(replace(side, out_of_fold=side), given=given, planted=planted)
+    assert held.shown.suspects[planted].mean() > 0.8
+    assert held.given.suspects.mean() < 0.02
+    assert held.noise_rate.low == 0
+    assert held.noise_rate.likely < 0.03
+    assert held.posterior.rate.likely > 0.07  # the twin: of the labels that were fitted
+
+
+def test_margins_order_labels_of_a_side_and_move_nobody_across():
+    wrong = np.array([0.9, 0.9, 0.8, 0.1, 0.1, 0.0])
+    margin = np.array([5.0, -5.0, 1.0, 4.0, -4.0, 9.0])
+    ordered = _order_by_margin(wrong, margin, np.ones(6, dtype=bool))
+    assert np.argsort(-ordered, kind="stable")[:2].tolist() in ([1, 0], [0, 1])
+    assert ordered[1] >= ordered[0]
+    assert ordered[4] >= ordered[3]
+    assert np.array_equal(ordered > 0.5, wrong > 0.5)
+    assert sorted(ordered) == sorted(wrong)
+    aside = _order_by_margin(wrong, margin, wrong < 0)
+    assert aside.tolist() == wrong.tolist()

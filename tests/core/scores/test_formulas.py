@@ -36,16 +36,13 @@ def toy(k=3, e=5, n=30, seed=0, ids=None, dtype=np.float32):
     d = Dynamics.from_logits(z, labels, ids=ids)
     return Dynamics.from_arrays(
         **d.columns, gradient_norm=rng.random((k, e, n)).astype(dtype), labels=labels, ids=ids
-    ).with_columns(
-        reference_loss=rng.random(n),
-        features=rng.normal(size=(n, 4)),
     )
 
 
 def permuted(d, order):
     return replace(
         d,
-        columns={n: c[..., order] if c.ndim == 3 else c[order] for n, c in d.columns.items()},
+        columns={n: c[..., order] for n, c in d.columns.items()},
         ids=d.ids[order],
         labels=d.labels[order],
     )
@@ -280,19 +277,6 @@ def test_random_scores_are_uniform():
     assert np.abs(out - (np.arange(10_000) + 0.5) / 10_000).max() < 0.0243
     assert (out >= 0).all()
     assert (out < 1).all()
-
-
-def test_prototypes_find_what_is_far_from_every_cluster():
-    rng = np.random.default_rng(0)
-    centres = np.eye(3)[np.arange(60) % 3] * 10
-    x = centres + rng.normal(size=(60, 3))
-    x[7] = [5.0, 5.0, 5.0]
-    d = Dynamics.from_losses(np.ones((1, 60))).with_columns(features=x)
-    assert scores.prototype(d, prototypes=3).argmax() == 7
-    zero = d.with_columns(features=np.zeros((60, 3)))
-    assert (scores.prototype(zero, prototypes=2) == 1).all()
-    with pytest.raises(InputError, match=r"prototypes must be in 1\.\.60"):
-        scores.prototype(d, prototypes=61)
 
 
 # -- directions --------------------------------------------------------------------------------

@@ -1,23 +1,20 @@
-"""Draws follow q, or the stated inclusion, in random order, for any number of examples."""
+"""Draws follow q, in random order, for any number of examples."""
 
 import itertools
-from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, chisquare, norm
+from scipy.stats import binom, chisquare
 
 from dris.core.errors import InputError
 from dris.core.select.draws import (
     draw,
-    draw_systematic,
-    inclusion_probabilities,
     shuffle,
     split_counts,
 )
-from oracles_choosing import TAIL, follows, inclusion_by_loop
+from oracles_choosing import TAIL, follows
 
 Q = np.array([0.4, 0.05, 0.0, 0.2, 0.15, 0.1, 0.1])
 masses = st.lists(st.sampled_from([0.0, 1e-9, 0.01, 0.3, 1.0, 50.0]), min_size=1, max_size=30)
@@ -151,55 +148,6 @@ def test_each_count_is_binomial(at):
     assert chisquare(pooled[0][::-1], pooled[1]).pvalue < TAIL  # the test sees a wrong law
 
 
-# -- without replacement -------------------------------------------------------------------------
-
-
-def test_the_largest_is_certain_and_the_others_share_the_rest():
-    # 3·0.4 > 1, so the first is certain; 2 are left for a mass of 0.6.
-    expected = [1, 0.05 / 0.3, 0, 0.2 / 0.3, 0.15 / 0.3, 0.1 / 0.3, 0.1 / 0.3]
-    assert inclusion_probabilities(Q, 3) == pytest.approx(expected)
-
-
-@given(masses.filter(any), st.data())
-def test_inclusion_probabilities_equal_the_loop_and_sum_to_the_count(q, data):
-    count = data.draw(st.integers(1, int(np.count_nonzero(q))))
-    pi = inclusion_probabilities(q, count)
-    assert pi.max() <= 1
-    assert pi.sum() == pytest.approx(count)
-    assert pi == pytest.approx(inclusion_by_loop(q, count))
-
-
-@given(masses.filter(any), st.data())
-def test_a_sample_has_the_stated_size_and_no_example_twice(q, data):
-    count = data.draw(st.integers(1, int(np.count_nonzero(q))))
-    pi = inclusion_probabilities(q, count)
-    drawn = draw_systematic(pi, rng=rng(data.draw(st.integers(0, 2**32))))
-    assert len(set(drawn.tolist())) == drawn.size == count
-    assert (np.asarray(q)[drawn] > 0).all()
-    assert np.isin(np.flatnonzero(pi == 1), drawn).all()
-
-
-def places(goes: int) -> np.ndarray:
-    """How often each example came at each place of samples of three."""
-    pi, generator = inclusion_probabilities(Q, 3), rng()
-    seen = np.zeros((3, Q.size))
-    for _ in range(goes):
-        seen[[0, 1, 2], draw_systematic(pi, rng=generator)] += 1
-    return seen
-
-
-def test_every_place_of_a_sample_follows_the_inclusion_probabilities():
-    goes, pi = 8000, inclusion_probabilities(Q, 3)
-    limit = norm.isf(TAIL / 2 / 21)  # 21 cells share the tail
-
-    def worst(expected):
-        spread = np.sqrt(np.maximum(expected * (1 - expected), 1e-3) / goes)
-        return (np.abs(places(goes) / goes - expected) / spread).max()
-
-    assert worst(pi / 3) < limit
-    assert worst(Q) > limit  # the check sees that these are not q
-
-
 # -- what it leaves alone, what it refuses -------------------------------------------------------
 
 
@@ -225,11 +173,8 @@ def test_drawing_leaves_its_input_and_the_global_generator_alone():
         ([1.0], 1.5, "count must be a whole number, got 1.5"),
     ],
 )
-@pytest.mark.parametrize("call", [partial(draw, rng=rng()), inclusion_probabilities])
-def test_bad_input_is_refused_in_one_sentence(call, q, count, says):
+def test_bad_input_is_refused_in_one_sentence(q, count, says):
     with pytest.raises(InputError) as caught:
-        call(q, count)
-    with pytest.raises(InputError, match="only 2 examples"):
-        inclusion_probabilities([0.5, 0.5, 0.0], 3)
+        draw(q, count, rng=rng())
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)

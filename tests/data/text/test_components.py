@@ -161,5 +161,5 @@ def test_a_damaged_cache_is_made_anew(fake_model):
 def test_sentences_without_the_extra_are_one_sentence_about_it(monkeypatch):
     monkeypatch.setattr(sentences.importlib.util, "find_spec", lambda name: None)
     lines, y = corpus(60)
-    with pytest.raises(InputError, match=r"need the extra text; pip install 'dris\[text\]'"):
+    with pytest.raises(InputError, match=r"need the extra text; pip install '\.\[text\]'"):
         read_data(lines, [str(k) for k in y], text="sentences")

@@ -1,12 +1,20 @@
 """Progress where nobody watches: a plain line now and then, never more."""
 
+import pytest
+
 import dris.learn.engines.processes as bars
 
 
-def told(monkeypatch, capsys, seconds, steps):
+@pytest.fixture
+def now(monkeypatch):
+    """A clock that is set by hand."""
+    clock = [0.0]
+    monkeypatch.setattr(bars.time, "monotonic", lambda: clock[0])
+    return clock
+
+
+def told(now, capsys, seconds, steps):
     """What a pipe is told when each of the steps takes so many seconds."""
-    now = [0.0]
-    monkeypatch.setattr(bars.time, "monotonic", lambda: now[0])
     with bars.bar("proxies") as progress:
         for done in range(steps + 1):
             progress(done, steps)
@@ -14,31 +22,37 @@ def told(monkeypatch, capsys, seconds, steps):
     return capsys.readouterr().err.splitlines()
 
 
-def test_slow_work_says_every_tenth_and_the_time_left(monkeypatch, capsys):
-    lines = told(monkeypatch, capsys, seconds=10, steps=20)
-    assert len(lines) == 10
-    assert lines[0] == "proxies: 2 of 20, about 180 s left"
-    assert lines[-1] == "proxies: 20 of 20, about 0 s left"
+@pytest.mark.parametrize(("seconds", "steps", "lines"), [(0.4, 20, 0), (1, 60, 1), (60, 0, 0)])
+def test_a_phase_below_a_hundred_seconds_says_one_line_at_most(now, capsys, seconds, steps, lines):
+    assert len(told(now, capsys, seconds, steps)) == lines
 
 
-def test_quick_work_says_nothing_and_middling_work_a_line_in_ten_seconds(monkeypatch, capsys):
-    assert told(monkeypatch, capsys, seconds=0.4, steps=20) == []
-    assert len(told(monkeypatch, capsys, seconds=1, steps=60)) == 6
+def test_long_work_says_when_it_ends_after_ten_times_as_long_again(now, capsys):
+    assert told(now, capsys, seconds=10, steps=200) == [
+        "proxies: 1 of 200, about 1990 s left",
+        "proxies: 10 of 200, about 1900 s left",
+        "proxies: 100 of 200, about 1000 s left",
+    ]
 
 
-def test_no_work_at_all_is_no_error(monkeypatch, capsys):
-    assert told(monkeypatch, capsys, seconds=60, steps=0) == []
-
-
-def test_what_went_before_the_first_step_does_not_count_into_the_time_left(monkeypatch, capsys):
+def test_what_went_before_the_first_step_does_not_count_into_the_time_left(now, capsys):
     """Pictures are read for a minute before the first epoch of any proxy."""
-    now = [0.0]
-    monkeypatch.setattr(bars.time, "monotonic", lambda: now[0])
     with bars.bar("proxies") as progress:
         now[0] = 60.0
         for done in range(2, 21, 2):
             progress(done, 20)
             now[0] += 10
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "proxies: 2 of 20"
-    assert lines[1] == "proxies: 4 of 20, about 80 s left"
+    assert capsys.readouterr().err == "proxies: 4 of 20, about 80 s left\n"
+
+
+def test_each_phase_has_its_name_and_its_seconds(now, capsys):
+    with bars.bar("proxies") as progress:
+        now[0] = 5.0
+        bars.enter_phase(progress, "trees")
+        for done in range(3):
+            progress(done, 2)
+            now[0] += 10
+        bars.enter_phase(progress, "")
+        bars.enter_phase(print, "no watch, no phase")
+    assert progress.seconds == {"proxies": 5.0, "trees": 30.0}
+    assert capsys.readouterr().err == "trees: 1 of 2, about 10 s left\n"

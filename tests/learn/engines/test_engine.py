@@ -45,7 +45,7 @@ def test_the_local_engine_needs_no_ray_and_a_missing_ray_is_named(monkeypatch):
     assert run_all(lambda a, tick: a + 1, [(1,)], workers=1, engine="local") == [2]
     with pytest.raises(InputError) as caught:
         run_all(lambda a, tick: a + 1, [(1,)], workers=1, engine="ray")
-    assert str(caught.value) == 'ray is not installed; get it with: pip install "dris[ray]"'
+    assert str(caught.value) == 'ray is not installed; in the clone of dris: pip install ".[ray]"'
 
 
 @pytest.fixture

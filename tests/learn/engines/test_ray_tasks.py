@@ -171,7 +171,7 @@ def test_networks_give_the_bytes_of_the_local_engine_and_are_not_trained_again(
     assert saved(ray_training.train(engine=on(cluster), store=kept), tmp_path) == whole
     assert saved(ray_training.train(workers=1, store=kept), tmp_path) == whole
     assert counted(steps) == dict.fromkeys("abc", ray_training.STEPS)  # found, not trained
-    other = ray_training.train(engine=on(cluster), store=kept, bag=0.8)
+    other = ray_training.train(engine=on(cluster), store=kept, rival=True)
     assert saved(other, tmp_path) != whole  # the comparison can fail
     assert {info.state for info in kept.runs()} == {"done"}
     assert not list(kept.root.glob(".seen-*"))
@@ -184,7 +184,7 @@ def test_tables_give_the_bytes_of_the_local_engine(cluster, how, model, tmp_path
     x = rng.normal(size=(400, 300))  # past what Ray sends along with a task
     y = (x[:, 0] + rng.normal(size=400) > 0).astype(int)
     if how and model != "mlp" and "record" in how:
-        how = {"bag": 0.8}
+        how = {}
     asked = {"proxies": 2, "epochs": 3, "model": model, **how}
     local = train_proxies(x, y, **asked, workers=1)
     there = train_proxies(x, y, **asked, engine=on(cluster))

@@ -25,7 +25,7 @@ from dris.learn.jobs.kept_jobs import key_of  # noqa: E402
 from dris.learn.proxies import train_proxies  # noqa: E402
 from dris.learn.recipe import Recipe  # noqa: E402
 from dris.learn.store.run_store import Store  # noqa: E402
-from dris.learn.trainers.job import Data, Job, everyone_or_bag  # noqa: E402
+from dris.learn.trainers.job import Data, Job  # noqa: E402
 from dris.learn.trainers.networks.models import (  # noqa: E402
     Classifier,
     fully_connected,
@@ -92,7 +92,6 @@ def other_labels():
         ({"stream": ("proxy", 1)}, {}),
         ({"stream": ("attacker",)}, {}),
         ({"classes": 4}, {}),
-        ({"bag": 0.5}, {}),
         ({"folds": 3}, {}),
         ({"folds": 3, "fold": 1}, {}),
         ({"record": "scored"}, {}),
@@ -213,16 +212,6 @@ def test_models_that_share_a_name_are_refused_where_there_is_a_store(tmp_path):
         assert not folders(tmp_path)
         if not isinstance(model, partial):
             assert train_proxies(x, y, **named).proxies == 2  # the twin: fine without a store
-
-
-# --- rows
-
-
-def test_a_bag_has_its_exact_share_and_is_each_proxys_own():
-    a, b = (everyone_or_bag(job(bag=0.29), ("proxy", k), 100) for k in range(2))
-    assert len(a) == len(b) == len(np.unique(a)) == 29
-    assert not np.array_equal(a, b)
-    assert np.array_equal(everyone_or_bag(job(), ("proxy", 0), 100), np.arange(100))
 
 
 # --- the store

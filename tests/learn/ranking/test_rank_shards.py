@@ -68,7 +68,7 @@ def test_the_sort_had_several_buckets_and_a_value_too_frequent_to_sort(shards, t
 
     def and_copy(passes, tables):
         sort(passes, tables)
-        for file in passes.work.iterdir():
+        for file in passes.folder.iterdir():
             (keep / file.name).write_bytes(file.read_bytes())
 
     keep.mkdir()
@@ -225,7 +225,7 @@ def test_a_killed_process_is_gone_on_with_by_the_next_one(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(sharded.__file__).parents[3])}
     words = [sys.executable, "-c", code, str(folder), str(tmp_path / "cut")]
     child = subprocess.Popen(words, env=environment)
-    work = tmp_path / "cut" / sharded.WORK
+    work = tmp_path / "cut" / sharded.SCRATCH
     while child.poll() is None and not list(work.glob("count-0-0000[2-9]")):
         time.sleep(0.005)
     child.send_signal(signal.SIGKILL)

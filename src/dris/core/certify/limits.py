@@ -86,12 +86,9 @@ def corruption_limit(
     not depend on the canaries. As m' depends on how many labels are wrong in all, the limit is
     first computed with `at_most`, then again with what came out, until it hardly moves.
 
-    Args:
-        score: One per example, larger for cleaner (kept first); blind to the certifying canaries.
-        certifying: The part of the canaries by which nothing was chosen.
-        delta: δ₂, the probability with which the limit may fail.
-        at_most: A share of wrong labels that is surely not exceeded. At two classes all labels
-            wrong and all right look the same, so that something below 1 has to be assumed.
+    The score is larger for cleaner labels and blind to the certifying canaries. `at_most` is a
+    share of wrong labels that is surely not exceeded: at two classes all labels wrong and all right
+    look the same. `delta` is δ₂.
 
     >>> from dris.core.noise.canaries import plant_canaries
     >>> labels = np.arange(10_000) % 10
@@ -291,12 +288,8 @@ def contamination_limit(
     landed on a wrong label may be right again: m' = m less a limit on those, and x is not
     lessened, so that the limit holds whether the detector likes them or not.
 
-    Args:
-        subset: As chosen, canaries included.
-        certifying: The part of the canaries by which nothing was chosen.
-        corrupted: The limit on wrong labels from `corruption_limit` (its δ₂ is taken from δ), or
-            their number outside `avoid` if it is known.
-        delta: δ, with which probability the limit may fail.
+    The subset is as chosen, canaries included. `corrupted` is the limit from `corruption_limit`,
+    whose δ₂ is taken from δ, or the number of wrong labels outside `avoid` if it is known.
 
     >>> import numpy as np
     >>> from dris.core.noise.canaries import plant_canaries
@@ -407,12 +400,6 @@ def data_limits(
 
     It spends half of δ, the other half is for `subset_limits`: with both, each kind's two limits
     hold together with probability 1 − δ.
-
-    Args:
-        score: The detector, larger for cleaner.
-        kinds: Canaries of every kind that was planted.
-        delta: δ of the whole protocol.
-        at_most: A share of wrong labels that is surely not exceeded.
     """
     return tuple(
         corruption_limit(score, kind.certifying, delta=delta / 2, at_most=at_most)
@@ -432,15 +419,9 @@ def subset_limits(
     """The limit on wrong labels in what is used of a subset, one per kind that certifies.
 
     A kind's limit counts its own canaries; those of other kinds are taken out first, for they are
-    in nobody's training data and would pass for clean examples.
-
-    Args:
-        chosen: As chosen, blind to the certifying canaries, canaries included.
-        kinds: Canaries of every kind that was planted.
-        limits: From `data_limits` at the same δ.
-        delta: δ of the whole protocol.
-        rows: True for canaries whose own rows, with the labels they were given, are used too. How
-            many of those labels are wrong is limited by how few canaries fall on wrong labels.
+    in nobody's training data and would pass for clean examples. `limits` are those of `data_limits`
+    at the same δ. `rows` marks canaries whose own rows, with their given labels, are used too: how
+    many of those are wrong is limited by how few canaries fall on wrong labels.
     """
     certifying = [kind for kind in kinds if kind.certifies.any()]
     back = np.zeros(chosen.total, dtype=np.bool_) if rows is None else np.asarray(rows)

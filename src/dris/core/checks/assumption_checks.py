@@ -34,7 +34,7 @@ MORE_PLAUSIBLE = 0.6  # AUROC of suspects over planted ones; 0.5 is "alike"
 FAR_MORE_PLAUSIBLE = 0.75  # from here on no limit is given; uniform noise on digits 0.5 to 0.6
 FEWEST_OF_A_CLASS = 5
 HIDING = "labels are wrong both ways between classes"
-MILDER = "wrong labels hide no better than planted ones"
+MILDER = "wrong labels hide no better than canaries"
 KINDS_ALIKE = "kinds of canaries pass alike"
 ONE_WAY = 0.0001  # p below which they are not
 SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
@@ -46,15 +46,12 @@ def rank_concentration(ranks: Floats, planted: Mask) -> Check:
     The number is the share of (proxy, canary) ranks in the upper half; larger is better. Ranks
     that swing between high and low miss it as low ones do.
     """
-    name = "planted labels rank high (assumption 2)"
+    name = "canaries rank high (assumption 2)"
     if (few := too_few(name, planted)) is not None:
         return few
     number = float((ranks[:, planted] >= 0.5).mean())
     outcome: Outcome = "holds" if number >= UPPER_HALF else "fails"
-    reason = (
-        f"{number:.0%} of the canaries' ranks are in the upper half; threshold: the paper's "
-        "1 - γ at τ = 1/2, γ = 0.1"
-    )
+    reason = f"{number:.0%} of the canaries' ranks are in the upper half, where wrong labels belong"
     return Check(name, outcome, number, UPPER_HALF, reason)
 
 
@@ -69,8 +66,8 @@ def rank_spread(variance: Floats, planted: Mask) -> Check:
     number = float((np.sqrt(variance[~planted]) >= MOVES).mean())
     outcome: Outcome = "holds" if number >= MOVING else "fails"
     reason = (
-        f"the rank of {number:.0%} of the examples moves by {MOVES} or more; threshold: ours, "
-        "copies are at 0, converged linear models up to 0.17, networks from 0.3"
+        f"the rank of {number:.0%} of the examples moves by {MOVES} or more between proxies; "
+        "with copies of one proxy none would"
     )
     return Check(name, outcome, number, MOVING, reason)
 
@@ -89,8 +86,8 @@ def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
     number = float((variance[~planted] > bulk).mean())
     outcome: Outcome = "holds" if number >= keep else "fails"
     reason = (
-        f"{number:.0%} of the examples vary more than the stablest {1 - TRIM:.0%} of the canaries; "
-        "threshold: α, as Theorem 1 (iii) asks"
+        f"the ranks of {number:.0%} of the examples vary more than those of nine in ten canaries; "
+        "Theorem 1 (iii) asks for the keep fraction α"
     )
     return Check(name, outcome, number, keep, reason)
 
@@ -102,7 +99,7 @@ def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
     below 1 it rejects, above 1 it collects. Fails or holds when a one-sided exact test
     (hypergeometric, were the subset blind to wrong labels) says so at `level`.
     """
-    name = "rank variance rejects planted labels"
+    name = "rank variance rejects canaries"
     n, m, size, x = planted.size, int(planted.sum()), int(chosen.sum()), int(chosen[planted].sum())
     number = (x / m) / (size / n)
     rejects = chance_of_at_most(x, total=n, marked=m, drawn=size)
@@ -112,8 +109,8 @@ def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
         "fails" if collects <= level else "holds" if rejects <= level else "cannot tell"
     )
     reason = (
-        f"{x} of {m} canaries are in its subset, {m * size / n:.0f} would be by chance; exact "
-        f"one-sided test at {level:.2g}, p = {min(collects, rejects):.2g}"
+        f"its subset holds {x} of {m} canaries, a random one would hold {m * size / n:.0f} "
+        f"(exact one-sided test at {level:.2g}, p = {min(collects, rejects):.2g})"
     )
     return Check(name, outcome, number, 1.0, reason)
 
@@ -125,23 +122,23 @@ def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Check:
     proxy got right and some got wrong, in whatever epoch; larger is better. On easy data it is
     zero while ranks of tiny losses still shuffle, so that rank variance is spread over nothing.
     """
-    name = "some examples are contested"
+    name = "proxies disagree on some labels"
     right = correct[:, :, ~planted]
     number = float((right.any(axis=(0, 1)) & ~right.all(axis=(0, 1))).mean())
     outcome: Outcome = "holds" if number >= CONTESTED else "fails"
     reason = (
         f"{number:.1%} of the examples were right for one proxy or epoch and wrong for another; "
-        "threshold: ours, between separable clusters (0) and one epoch of clean digits (0.009)"
+        "on data that is too easy none is"
     )
     return Check(name, outcome, number, CONTESTED, reason)
 
 
 def too_few(name: str, planted: Mask) -> Check | None:
-    """The verdict "cannot tell" when there are too few canaries to say anything."""
+    """The answer "cannot tell" when there are too few canaries to say anything."""
     m = int(planted.sum())
     if m >= FEWEST_CANARIES:
         return None
-    reason = f"{m} canaries are too few, plant at least {FEWEST_CANARIES} for choosing"
+    reason = f"{m} canaries are too few; at least {FEWEST_CANARIES} are needed"
     return Check(name, "cannot tell", m, FEWEST_CANARIES, reason)
 
 
@@ -166,8 +163,8 @@ def proxies_differ(loss: NDArray[np.floating]) -> Check:
     (j, k), number = min(pairs.items(), key=lambda pair: pair[1])
     outcome: Outcome = "fails" if number < COPIES else "holds"
     reason = (
-        f"proxies {j} and {k} are the most alike; threshold: that of train_proxies, networks "
-        "differ by five times as much"
+        f"proxies {j} and {k} are the most alike; the number is how far their ranks differ on "
+        "average, and copies do not differ"
     )
     return Check("proxies differ", outcome, number, COPIES, reason)
 
@@ -189,8 +186,8 @@ def proxies_above_chance(
     outcome: Outcome = "holds" if accuracy[worst] > threshold else "fails"
     which = "best" if one_is_enough else "worst"
     reason = (
-        f"proxy {worst} is the {which} on the given labels; threshold: ours, a little above the "
-        f"{chance:.3g} of a constant answer"
+        f"proxy {worst} is the {which} on the given labels; one answer for every row would reach "
+        f"{chance:.3g}"
     )
     return Check("proxies above chance", outcome, float(accuracy[worst]), threshold, reason)
 
@@ -205,8 +202,8 @@ def proxies_agree(ranks: Floats) -> Check:
     odd = int(np.argmin(values))
     outcome: Outcome = "holds" if values[odd] >= AGREEMENT else "fails"
     reason = (
-        f"proxy {odd} agrees the least with the others; threshold: ours, between a proxy of "
-        "shuffled ranks (0) and the loosest real ensembles we saw (0.1)"
+        f"proxy {odd} agrees the least with the others, by rank correlation; shuffled ranks "
+        "would be at 0"
     )
     return Check("proxies agree on what is hard", outcome, values[odd], AGREEMENT, reason)
 
@@ -218,7 +215,7 @@ def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: 
     proxies give; larger is worse. Fails (holds) when a one-sided exact binomial test puts it
     above (below) the larger of 1/C and half of what the other examples reach.
     """
-    name = "planted labels are not memorised"
+    name = "canaries are not memorised"
     if (few := too_few(name, planted)) is not None:
         return few
     given = right.mean(axis=0) > 0.5
@@ -227,8 +224,8 @@ def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: 
     above, below = _tails(x, m, threshold)
     outcome: Outcome = "fails" if above <= level else "holds" if below <= level else "cannot tell"
     reason = (
-        f"most proxies give {x} of {m} canaries their planted label; threshold: the larger of 1/C "
-        f"and half of what the others reach, exact one-sided test at {level:.2g}"
+        f"most proxies give {x} of {m} canaries their flipped label (exact one-sided test at "
+        f"{level:.2g})"
     )
     return Check(name, outcome, x / m, threshold, reason)
 
@@ -294,20 +291,20 @@ def noise_like_planted(
     one-sided rank test says so at `level`. Without a sign it is "cannot tell": wrong labels that
     every proxy believes leave none.
     """
-    name = "wrong labels look like planted ones"
+    name = "wrong labels look like canaries"
     compared = _compare(name, suspects, plausible, planted, share)
     if isinstance(compared, Check):
         return compared
     number, p = compared
     if number >= MORE_PLAUSIBLE and p <= level:
         reason = (
-            f"{share:.0%} of the labels are suspects and more plausible than planted ones (rank "
-            f"test at {level:.2g}, p = {p:.2g}): natural noise, or hard examples"
+            f"{share:.0%} of the labels are suspects, and models find them more plausible than "
+            f"canaries (rank test at {level:.2g}, p = {p:.2g}): natural noise, or hard examples"
         )
         return Check(name, "fails", number, MORE_PLAUSIBLE, reason)
     reason = (
-        f"no sign of natural noise (rank test at {level:.2g}, p = {p:.2g}), but wrong labels that "
-        "all proxies believe leave none; plant a second kind of canaries, or audit"
+        f"no sign of natural noise (rank test at {level:.2g}, p = {p:.2g}), but errors that follow "
+        "a pattern in the columns leave none; audit a random sample"
     )
     return Check(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
 
@@ -329,16 +326,19 @@ def no_milder_than_planted(
     number, p = compared
     outcome: Outcome = "fails" if number >= MORE_PLAUSIBLE and p <= level else "holds"
     reason = (
-        f"chance that a suspect looks cleaner than a suspect canary; rank test at "
-        f"{level:.2g}, p = {p:.2g}"
+        "the number is how often a suspect looks cleaner than a suspect canary (rank test at "
+        f"{level:.2g}, p = {p:.2g})"
     )
     if outcome == "fails":
-        reason += "; limits from these canaries are too good, plant some on hard examples"
+        reason += "; limits from these canaries are too good, add some on hard examples"
     return Check(MILDER, outcome, number, MORE_PLAUSIBLE, reason)
 
 
 def errors_go_both_ways(
-    probabilities: Floats | None, labels: NDArray[np.int64], planted: Mask
+    guess: NDArray[np.int64] | None,
+    certainty: Floats | None,
+    labels: NDArray[np.int64],
+    planted: Mask,
 ) -> Check:
     """Whether labels are as often wrong from one class to another as the other way round.
 
@@ -349,24 +349,20 @@ def errors_go_both_ways(
     habit that no canary has, and limits read off canaries are too good. Errors that go both ways
     between classes that look alike it seldom sees.
     """
-    if probabilities is None:
-        reason = "it takes proxies that judge examples they did not train on; train with folds"
+    if guess is None or certainty is None:
+        reason = "this needs predictions for rows that the proxy did not train on; use folds"
         return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
-    classes = probabilities.shape[1]
-    seen = np.where(planted, -1, probabilities.argmax(axis=1))
+    classes = 1 + max(int(labels.max()), int(guess.max()))
+    seen = np.where(planted, -1, guess)
     looked, carried = np.zeros(classes, dtype=np.int64), np.zeros((classes, classes), np.int64)
-    for c in range(classes):
+    for c in np.unique(seen[seen >= 0]).tolist():
         at = np.flatnonzero(seen == c)
         count = min(at.size, max(FEW_SURE, int(SURER * at.size)))
-        sure = at[np.argsort(-probabilities[at, c], kind="stable")[:count]]
+        sure = at[np.argsort(-certainty[at], kind="stable")[:count]]
         looked[c] = count
         carried[c] = np.bincount(labels[sure], minlength=classes)
-    pairs = [
-        (a, b)
-        for a in range(classes)
-        for b in range(a)
-        if looked[a] and looked[b] and carried[a, b] + carried[b, a] >= FEWEST_OF_A_CLASS
-    ]
+    both = np.tril(carried + carried.T, -1) * np.outer(looked > 0, looked > 0)
+    pairs = [(int(a), int(b)) for a, b in np.argwhere(both >= FEWEST_OF_A_CLASS)]
     if not pairs:
         reason = "too few sure examples carry another label"
         return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
@@ -382,9 +378,11 @@ def errors_go_both_ways(
     a, b = pairs[worst]
     number = min(1.0, chances[worst] * len(pairs))
     outcome: Outcome = "fails" if number <= ONE_WAY else "holds"
+    pair = "pair" if len(pairs) == 1 else "pairs"
     reason = (
-        f"of {looked[a]} that are surely {a}, {carried[a, b]} carry {b}; of {looked[b]} that are "
-        f"surely {b}, {carried[b, a]} carry {a}; binomial test, {len(pairs)} pairs"
+        f"of {looked[a]} that are surely class {a}, {carried[a, b]} are labelled {b}; of "
+        f"{looked[b]} that are surely class {b}, {carried[b, a]} are labelled {a} (binomial test, "
+        f"{len(pairs)} {pair} of classes)"
     )
     if outcome == "fails":
         reason += "; limits from canaries are too good, audit a random sample"
@@ -455,7 +453,7 @@ def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
     outcome: Outcome = "holds" if number >= FEWEST_OF_A_CLASS else "fails"
     reason = (
         f"class {classes[worst]} has {sizes[worst]} examples, of which a random subset keeps "
-        f"{number:.3g}; threshold: ours, a handful"
+        f"{number:.3g}"
     )
     return Check("no class vanishes", outcome, number, FEWEST_OF_A_CLASS, reason)
 

@@ -86,7 +86,8 @@ class CheckInputs:
     variance: NDArray[np.float64]
     suspects: Mask
     share: float
-    probabilities: NDArray[np.float64] | None
+    guess: NDArray[np.int64] | None
+    certainty: NDArray[np.float64] | None
 
     @property
     def classes(self) -> int:
@@ -107,7 +108,7 @@ def _check_natural_noise(given: CheckInputs) -> Check:
 
 def _check_hiding(given: CheckInputs) -> Check:
     if given.dynamics.out_of_fold is not None:
-        return errors_go_both_ways(given.probabilities, given.labels, given.planted)
+        return errors_go_both_ways(given.guess, given.certainty, given.labels, given.planted)
     score = aum_mean(given.dynamics)
     return no_milder_than_planted(given.suspects, score, given.planted, given.share, given.level)
 
@@ -182,18 +183,12 @@ def run_checks(
     keep: float,
     level: float,
     hidden: int = 0,
-    probabilities: NDArray[np.float64] | None = None,
+    assessment: Assessment | None = None,
 ) -> CheckResults:
     """Run every check on dynamics whose proxies trained on planted labels.
 
-    Args:
-        dynamics: With loss, margin, correctness and the planted labels; two proxies or more.
-        planted: True for the canaries that may be looked at.
-        given: The labels before planting, by which classes are counted.
-        keep: α.
-        level: The chance that one of the tests fails although nothing is wrong.
-        hidden: How many further canaries there are, which are not to be looked at.
-        probabilities: Out of fold, (N, C), where there are folds.
+    `planted` marks the canaries that may be looked at, `hidden` counts the others; classes are
+    counted by `given`, the labels before planting; `level` is one test's.
     """
     loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
     suspects = contradicted_by_most(right)
@@ -210,7 +205,8 @@ def run_checks(
         variance=rank_variance(loss),
         suspects=suspects,
         share=estimate_suspect_share(suspects, planted, hidden),
-        probabilities=probabilities,
+        guess=None if assessment is None else assessment.guess,
+        certainty=None if assessment is None else assessment.certainty,
     )
     checks = {name: check(inputs) for name, check in CHECKS.items()}
     return CheckResults(checks, inputs.share, dynamics.out_of_fold is not None)
@@ -305,16 +301,9 @@ def judge(
 ) -> Judgement:
     """Say what kind of data this is, and which rule fits it.
 
-    Only the choosing canaries are looked at, so that limits can rest on the certifying ones.
-
-    Args:
-        dynamics: From proxies that were asked about the planted labels; two or more, with margins.
-        canaries: From `plant_canaries`; or several kinds planted one after the other, of which
-            the checks read the first.
-        keep: α, the share of the examples to keep.
-        level: The chance that a test among the checks fails although nothing is wrong.
-        seed: Breaks ties, and draws where the rule draws.
-        assessment: What the ensemble thinks of every label; computed unless given.
+    Only the choosing canaries are looked at, so that limits can rest on the certifying ones; of
+    several kinds, planted one after the other, the checks read the first. `level` is the chance
+    that a test among the checks fails although nothing is wrong.
     """
     if not 0 < level < 1:
         raise InputError(f"level must be in (0, 1), got {level}")
@@ -330,7 +319,7 @@ def judge(
         keep=keep,
         level=each,
         hidden=hidden,
-        probabilities=assessment.probabilities,
+        assessment=assessment,
     )
     rule, reason = _recommend(dynamics, choosing, results)
     subset = None
@@ -359,7 +348,7 @@ def judge(
 def _choosing(dynamics: Dynamics, kinds: Sequence[Canaries]) -> Mask:
     """The mask of the choosing canaries of the first kind."""
     if not kinds:
-        raise InputError("there are no canaries; plant some with plant_canaries")
+        raise InputError("there are no canaries; make some with `plant_canaries`")
     labels = _labels(dynamics)
     for kind in kinds:
         if kind.given.size != dynamics.examples:
@@ -370,13 +359,13 @@ def _choosing(dynamics: Dynamics, kinds: Sequence[Canaries]) -> Mask:
         at = kind.positions
         if not np.array_equal(labels[at], kind.planted[at]):
             raise InputError(
-                f"these proxies did not train on the planted labels of the {kind.kind} canaries; "
-                "train them on canaries.planted"
+                f"these proxies did not train on the flipped labels of the {kind.kind} canaries; "
+                "train them on `canaries.planted`"
             )
     mask = np.zeros(dynamics.examples, dtype=np.bool_)
     mask[kinds[0].choosing.positions] = True
     if not mask.any():
-        raise InputError("there are no choosing canaries; plant with choosing above 0")
+        raise InputError("there are no choosing canaries; pass `choosing` above 0")
     return mask
 
 
@@ -405,16 +394,13 @@ def _recommend(dynamics: Dynamics, choosing: Mask, results: CheckResults) -> tup
     if broken:
         return "train other proxies", f"{broken[0].name}: no; {broken[0].reason}"
     if folds:
-        return (
-            CLEAN_THEN_HARD,
-            f"{about}; drop labels that proxies not trained on them find unlikely",
-        )
+        return CLEAN_THEN_HARD, "drop labels whose P(wrong) is above one half"
     if results.regime == "memorised":
         earlier = last_unmemorised_epoch(dynamics, choosing)
         how = "train shorter" if earlier is None else f"score epoch {earlier}, or train shorter"
-        return "train other proxies", f"the proxies memorised planted labels; {how}"
+        return "train other proxies", f"the proxies memorised the canaries; {how}"
     if results.regime == "too easy":
-        return "random", "no example is contested, so that no score has anything to choose by"
+        return "random", "the proxies agree on every example, so no score has anything to choose by"
     if results.regime == "clean":
         return "rank_variance", "nothing to drop, and rank variance does not collect wrong labels"
     if results.regime == "small class":
@@ -422,10 +408,10 @@ def _recommend(dynamics: Dynamics, choosing: Mask, results: CheckResults) -> tup
     if have < need:
         return "aum_mean", f"{about}, and a gate needs {need} choosing canaries, there are {have}"
     if results.regime == "inverted":
-        return "gated", "rank variance collects wrong labels here; drop what looks wrong first"
+        return "gated", "rank variance collects wrong labels here; drop suspects first"
     if results.regime == "natural noise":
         return "gated", (
-            f"{about}, and more plausible than planted ones: natural noise or hard examples, of "
+            f"{about}, and more plausible than canaries: natural noise or hard examples, of "
             "which the gate drops the clearest; audit what is left"
         )
     if results.regime == "heavy noise":

@@ -14,10 +14,9 @@ from dris.core.validate import check_count, check_labels, first_not_finite
 
 Column = NDArray[Any]
 
-# Columns with a value per (proxy, epoch, example), and those with one per example.
+# Columns with a value per (proxy, epoch, example).
 TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")
 ON_DEMAND = ("gradient_norm", "rival")  # recorded only when asked for
-PER_EXAMPLE = ("reference_loss", "features")
 
 REMEDY = {
     "margin": "build the Dynamics from logits or probabilities, or pass margin=",
@@ -25,9 +24,6 @@ REMEDY = {
     "error_norm": "build the Dynamics from logits or probabilities, or pass error_norm=",
     "gradient_norm": "record it: train_proxies(..., gradient_norm=True), or pass gradient_norm=",
     "rival": "record it: train_proxies(..., rival=True), or pass rival=",
-    "reference_loss": "add it: dynamics.with_columns(reference_loss=...), one loss per example "
-    "from a model trained on held-out data",
-    "features": "add them: dynamics.with_columns(features=...), one row per example",
 }
 
 
@@ -102,21 +98,6 @@ def labels_for(labels: ArrayLike, n: int, classes: int | None = None) -> NDArray
     if len(y) != n:
         raise InputError(f"labels must be one per example: {n} examples, {len(y)} labels")
     return y
-
-
-def check_per_example(name: str, value: ArrayLike, n: int) -> Column:
-    """A column with one value (or row of features) per example."""
-    if name not in PER_EXAMPLE:
-        raise InputError(f"unknown column {name!r}; choose from {', '.join(PER_EXAMPLE)}")
-    a = np.asarray(value)
-    depth = 2 if name == "features" else 1
-    if a.dtype.kind not in "fiu" or a.ndim != depth or len(a) != n:
-        raise InputError(
-            f"{name} must be numbers, {depth}-dimensional over {n} examples, "
-            f"got {a.dtype} of shape {a.shape}"
-        )
-    refuse_not_finite(a, name)
-    return a
 
 
 def check_epochs(epochs: Sequence[int] | None, count: int) -> tuple[int, ...]:

@@ -13,8 +13,8 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core.dynamics.class_probabilities import ClassProbabilities
 from dris.core.dynamics.columns import (
-    PER_EXAMPLE,
     REMEDY,
     TRAJECTORIES,
     Axes,
@@ -25,7 +25,6 @@ from dris.core.dynamics.columns import (
     check_column,
     check_epochs,
     check_outputs,
-    check_per_example,
     frame_of,
     labels_for,
     long_columns,
@@ -45,7 +44,7 @@ class Dynamics:
     proxies trained apart with `merge`; `save` and `load` it as one file.
 
     Cross-fitted proxies also have `out_of_fold`: the same columns, from models that did not train
-    on the example.
+    on the example; stacked ones have these models' `probabilities` at the scored epoch as well.
 
     >>> dynamics = Dynamics.from_losses([[0.1, 2.0, 0.7], [0.2, 1.0, 1.5]])
     >>> dynamics
@@ -60,6 +59,7 @@ class Dynamics:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     stored_totals: Totals | None = None
     out_of_fold: "Dynamics | None" = None
+    probabilities: ClassProbabilities | None = None
 
     def __post_init__(self) -> None:
         """Give the out-of-fold values this one's axes, so that replace(ids=...) reaches both."""
@@ -80,6 +80,7 @@ class Dynamics:
             scored_epoch=self.scored_epoch,
             provenance={},
             out_of_fold=None,
+            probabilities=None,
         )
         object.__setattr__(self, "out_of_fold", other)
 
@@ -191,11 +192,6 @@ class Dynamics:
 
         return merge(parts)
 
-    def with_columns(self, **columns: ArrayLike) -> "Dynamics":
-        """The same dynamics with per-example columns added: reference_loss, features, …."""
-        checked = {n: check_per_example(n, value, self.examples) for n, value in columns.items()}
-        return replace(self, columns={**self.columns, **checked})
-
     # -- reading ----------------------------------------------------------------------------
 
     @property
@@ -243,7 +239,7 @@ class Dynamics:
 build the Dynamics from logits or probabilities, or pass margin=
         """
         if name not in self.columns:
-            remedy = REMEDY.get(name, f"known columns: {', '.join(TRAJECTORIES + PER_EXAMPLE)}")
+            remedy = REMEDY.get(name, f"known columns: {', '.join(TRAJECTORIES)}")
             raise InputError(f"this needs {name}, which these dynamics do not hold; {remedy}")
         return self.columns[name]
 
@@ -273,14 +269,14 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         if epoch not in self.epochs:
             what = "this summary holds" if self.is_summary else "recorded:"
             raise InputError(f"epoch {epoch} is not held; {what} {spans(self.epochs)}")
-        return replace(self, scored_epoch=int(epoch))
+        probabilities = self.probabilities if epoch == self.scored_epoch else None
+        return replace(self, scored_epoch=int(epoch), probabilities=probabilities)
 
     def until(self, epoch: int) -> "Dynamics":
         """The same dynamics up to a recorded epoch, scored there; nothing is copied."""
-        end = self.epochs.index(self.at(epoch).scored_epoch) + 1
-        return self._derive(
-            lambda column: column[:, :end], epochs=self.epochs[:end], scored_epoch=int(epoch)
-        )
+        there = self.at(epoch)
+        end = self.epochs.index(there.scored_epoch) + 1
+        return there._derive(lambda column: column[:, :end], epochs=self.epochs[:end])
 
     def totals(self) -> Totals:
         """Sums over all recorded epochs, stored in a summary, added up here otherwise."""
@@ -310,11 +306,14 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         chosen = list(proxies)
         if not chosen or not all(0 <= k < self.proxies for k in chosen):
             raise InputError(f"proxies must be among 0..{self.proxies - 1}, got {chosen}")
+        if chosen == list(range(self.proxies)):
+            return self
         made = self.made()
         return self._derive(
             lambda column: column[chosen],
             totals=lambda d: d.stored_totals.pick(chosen) if d.stored_totals else None,
             provenance={**self.provenance, "proxies": [made[k] for k in chosen]},
+            probabilities=self.probabilities and self.probabilities.pick(chosen),
         )
 
     def reorder(self, order: ArrayLike) -> "Dynamics":
@@ -323,28 +322,24 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         everyone = slice(None)
         return self._derive(
             lambda column: column[:, :, at],
-            per_example=lambda column: column[at],
             totals=lambda d: d.stored_totals.pick((everyone, at)) if d.stored_totals else None,
             ids=self.ids[at],
             labels=None if self.labels is None else self.labels[at],
+            probabilities=self.probabilities and self.probabilities.pick((everyone, at)),
         )
 
     def _derive(
         self,
         trajectory: Callable[[Column], Column],
         *,
-        per_example: Callable[[Column], Column] = lambda column: column,
         totals: Callable[["Dynamics"], Totals | None] = lambda d: d.stored_totals,
         **changes: Any,
     ) -> "Dynamics":
         """A copy whose columns and totals are changed alike in fold and out of fold."""
         other = self.out_of_fold
         if other is not None:
-            other = other._derive(trajectory, per_example=per_example, totals=totals)
-        columns = {
-            name: trajectory(column) if name in TRAJECTORIES else per_example(column)
-            for name, column in self.columns.items()
-        }
+            other = other._derive(trajectory, totals=totals)
+        columns = {name: trajectory(column) for name, column in self.columns.items()}
         return replace(
             self, columns=columns, stored_totals=totals(self), out_of_fold=other, **changes
         )

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES, Totals
+from dris.core.dynamics.class_probabilities import ClassProbabilities
+from dris.core.dynamics.columns import TRAJECTORIES, Totals
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.files import write_atomically
@@ -26,6 +27,7 @@ FORMAT = 1
 _STORED = {np.dtype(code) for code in ("<f8", "<f4", "<i8", "<i4", "|b1", "|u1")}
 _ANY_NAME = "surrogatepass"  # ids may be file names, which need not be valid text
 _TOTALS = ("margin", "forgotten", "learned")
+_PROBABILITIES = "probabilities."  # before the names of the class probabilities' arrays
 _OUTSIDE = "out_of_fold."  # before the names of the out-of-fold arrays
 
 
@@ -43,6 +45,8 @@ def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
         "text_ids": dynamics.ids.dtype.kind == "U",
         "provenance": provenance,
     }
+    if dynamics.probabilities is not None:
+        note["classes"] = dynamics.probabilities.classes
     return write_arrays(path, _arrays_of(dynamics), note, format=FORMAT)
 
 
@@ -56,6 +60,9 @@ def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
     arrays = _values_of(dynamics)
     if dynamics.out_of_fold is not None:
         arrays |= {f"{_OUTSIDE}{name}": a for name, a in _values_of(dynamics.out_of_fold).items()}
+    if (p := dynamics.probabilities) is not None:
+        held = {"values": p.values, "fold": p.fold, "kept": p.kept}
+        arrays |= {f"{_PROBABILITIES}{name}": a for name, a in held.items() if a is not None}
     if dynamics.labels is not None:
         arrays["labels"] = dynamics.labels
     if dynamics.ids.dtype.kind == "U":
@@ -99,8 +106,11 @@ def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dyna
         scored_epoch=about["scored_epoch"],
         labels=arrays.get("labels"),
         provenance=about["provenance"],
+        probabilities=ClassProbabilities(**_named(arrays, _PROBABILITIES), classes=about["classes"])
+        if "classes" in about
+        else None,
     )
-    outside = {n.removeprefix(_OUTSIDE): a for n, a in arrays.items() if n.startswith(_OUTSIDE)}
+    outside = _named(arrays, _OUTSIDE)
     if not outside:
         return dynamics
     return replace(
@@ -108,12 +118,16 @@ def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dyna
     )
 
 
+def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
 def _stored(arrays: dict[str, NDArray[Any]], totals_epochs: int | None) -> dict[str, Any]:
     """The inverse of `_values_of`."""
     totals = None
     if totals_epochs is not None:
         totals = Totals(totals_epochs, *(arrays.get(f"totals.{n}") for n in _TOTALS))
-    columns = {name: arrays.get(f"column.{name}") for name in TRAJECTORIES + PER_EXAMPLE}
+    columns = {name: arrays.get(f"column.{name}") for name in TRAJECTORIES}
     return {
         "columns": {name: a for name, a in columns.items() if a is not None},
         "stored_totals": totals,

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dris.core.dynamics.columns import PER_EXAMPLE, TRAJECTORIES, Totals
+from dris.core.dynamics.class_probabilities import ClassProbabilities
+from dris.core.dynamics.columns import TRAJECTORIES, Totals
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.validate import alignment
@@ -32,6 +33,7 @@ def merge(parts: Sequence[Dynamics]) -> Dynamics:
         if first.is_summary
         else None,
         out_of_fold=merge(outside) if outside else None,
+        probabilities=ClassProbabilities.join([part.probabilities for part in aligned]),
     )
 
 
@@ -50,13 +52,11 @@ def _align(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
     order = alignment(part.ids, first.ids)
     if order is None:
         raise InputError(f"part {k} cannot be merged: its example ids are not those of part 0")
-    part = part.reorder(order)
-    for what, x, y in (
-        ("labels", part.labels, first.labels),
-        *((n, part.columns[n], first.columns[n]) for n in first.columns if n in PER_EXAMPLE),
-    ):
-        if (x is None) != (y is None) or (x is not None and not np.array_equal(x, np.asarray(y))):
-            raise InputError(f"part {k} cannot be merged: its {what} differ from part 0's")
+    if not np.array_equal(order, np.arange(len(order))):  # else nothing is copied
+        part = part.reorder(order)
+    x, y = part.labels, first.labels
+    if (x is None) != (y is None) or (x is not None and not np.array_equal(x, np.asarray(y))):
+        raise InputError(f"part {k} cannot be merged: its labels differ from part 0's")
     return part
 
 
@@ -85,6 +85,10 @@ def held_from(dynamics: Dynamics, epoch: int, last: int) -> Dynamics:
     >>> held_from(d, 2, 4).loss.tolist(), held_from(d, 2, 4).scored_epoch
     ([[[3.0], [1.0], [1.0], [1.0]]], 4)
     """
+    if dynamics.is_summary:
+        return _summary_held(dynamics, last)
+    if dynamics.epochs == tuple(range(1, last + 1)) and dynamics.scored_epoch == epoch == last:
+        return dynamics
     at = np.minimum(np.arange(last), epoch - 1)
     outside = dynamics.out_of_fold
     return replace(
@@ -96,4 +100,19 @@ def held_from(dynamics: Dynamics, epoch: int, last: int) -> Dynamics:
         epochs=tuple(range(1, last + 1)),
         scored_epoch=last,
         out_of_fold=None if outside is None else held_from(outside, epoch, last),
+    )
+
+
+def _summary_held(dynamics: Dynamics, last: int) -> Dynamics:
+    """The same where only the scored epoch is held: it is added to the totals once more each."""
+    totals, outside = dynamics.totals(), dynamics.out_of_fold
+    more = max(0, last - totals.epochs)
+    if totals.margin is not None and more:
+        totals = replace(totals, margin=totals.margin + more * dynamics.snapshot("margin"))
+    return replace(
+        dynamics,
+        epochs=(last,),
+        scored_epoch=last,
+        stored_totals=replace(totals, epochs=last),
+        out_of_fold=None if outside is None else _summary_held(outside, last),
     )

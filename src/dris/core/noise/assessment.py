@@ -1,228 +1,253 @@
 """What the ensemble thinks of every label, computed once after training: whatever decides reads it.
 
-For each example: how much its label looks wrong, whether it is a suspect, and the label that the
-ensemble would give. Canaries carry two labels, so there are two sides: `shown`, the labels that the
-proxies were asked about, by which rows are chosen and limits computed, and `given`, the data's own,
-by which people are told what looks wrong.
-
-Two views are joined by their ranks. *Out of fold*, how probable the proxies that did not train on
-an example find its label; *in fold*, how surely and how early the others learned it, as the margin
-averaged up to the scored epoch. The first errs where classes overlap, the second where labels are
-memorised, seldom both. Proxies with a smaller out-of-fold loss count for more.
+For each example P(wrong), and the label that it should probably have. Canaries carry two labels, so
+there are two sides: `shown`, the labels that the proxies were asked about, by which rows are chosen
+and limits computed, and `given`, the data's own, by which people are told what is wrong.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.noise.noise_rate import NoiseRate, estimate_noise_rate
-from dris.core.scores.formulas import Score, aum_mean, consensus
+from dris.core.noise.hypotheses.by_class import uniform_matrix
+from dris.core.noise.noise_rate import NoiseRate
+from dris.core.noise.posterior import NoisePosterior, fit_posterior, fitting_order
+from dris.core.noise.views import Views, proxy_views
+from dris.core.scores.formulas import aum_mean, consensus
 from dris.core.scores.ranks import normalized_ranks
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-SUSPECT_ODDS = 1.5  # by which another class must be likelier before a label is a suspect
+SUSPECT = 0.5  # a label whose P(wrong) is above is a suspect
 NO_SUGGESTION = -1
-_ROUNDS = 50  # of expectation maximization; weights hardly move after twenty
-_EVEN_SHARE = 0.5  # of all weight is shared out evenly: weights fitted to few rows are not trusted
+IN_FOLD = 0.25  # weight of the rank by margin beside that by P(wrong)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelSide:
-    """One label per example and what the ensemble thinks of it."""
+    """One label per example, and how likely it is wrong."""
 
     labels: Labels | None  # 0..C-1
-    # how much the label looks wrong, in (0, 1]; larger is more. A mean of ranks: it orders labels
-    # and is no probability
-    suspicion: Score
-    suspects: Mask  # true where the label is more likely wrong than right
+    wrong: Floats  # P(wrong)
+
+    @property
+    def suspects(self) -> Mask:
+        """True where the label is more likely wrong than right."""
+        return np.asarray(self.wrong > SUSPECT)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Assessment:
     """What the ensemble thinks of every label."""
 
     # of the labels that the proxies were asked about; canaries carry a flipped one
     shown: LabelSide
     given: LabelSide  # of the data's own labels
-    suggested: Labels  # the label that the ensemble would give, 0..C-1; -1 where that is unknown
+    suggested: Labels  # the likeliest true label, 0..C-1; -1 where that is unknown
+    p_suggested: Floats  # how likely it is the true one
+    other: Labels  # the likeliest label besides the given one; -1 where that is unknown
     against: Labels  # how many proxies give another label than the given one
+    # true where another class is likelier out of fold than the given label: hard, or wrong
+    contradicted: Mask
+    training_weights: Floats  # how much each example should count in training, 1 for most
     planted: Mask  # true for canaries
-    weights: Floats  # how much each proxy counts, K numbers that sum to 1
-    probabilities: Floats | None  # out of fold, (N, C); None without folds
-
-    @cached_property
-    def noise_rate(self) -> NoiseRate | None:
-        """The share of wrong labels as a range, canaries aside; None without folds."""
-        if self.probabilities is None or self.given.labels is None:
-            return None
-        own = ~self.planted
-        return estimate_noise_rate(self.probabilities[own], self.given.labels[own])
+    # below is None without folds, where P(wrong) only orders the labels
+    noise_rate: NoiseRate | None = None
+    posterior: NoisePosterior | None = None
+    guess: Labels | None = None  # the class that the models find likeliest out of fold
+    certainty: Floats | None = None  # how likely they find it on average
+    views: Views | None = None  # what each model says of each row
+    truth: Floats | None = None  # P(true class) of each column of the views, (N, S)
 
     @property
-    def contradicted(self) -> Mask:
-        """True where the ensemble finds another class likelier out of fold than the given label."""
-        if self.probabilities is None:
-            return np.zeros(self.planted.size, dtype=np.bool_)
-        return np.asarray(self.probabilities.argmax(axis=1) != self.given.labels)
+    def calibrated(self) -> bool:
+        """Whether P(wrong) is a probability, not only an order."""
+        return self.posterior is not None
+
+    def likeliest(self, rows: Labels, count: int) -> tuple[Labels, Floats]:
+        """The likeliest true classes of some rows, and their probabilities, (rows, count)."""
+        if self.views is None or self.truth is None:
+            raise InputError("class probabilities need proxies with folds; train with folds")
+        views, truth = self.views.take(rows), self.truth[rows]
+        single = truth if views.columns is None else truth[:, :-1]
+        order = np.argsort(-single, axis=1, kind="stable")[:, :count]
+        classes = order if views.columns is None else np.take_along_axis(views.columns, order, 1)
+        return classes.astype(np.int64), np.take_along_axis(single, order, axis=1)
+
+    def noise_matrix(self, classes: int) -> Floats:
+        """P(given | true) by the posterior, (true, given); many classes share the rate evenly."""
+        rate = 0.0 if self.noise_rate is None else self.noise_rate.likely
+        even = uniform_matrix(rate, classes)
+        own = self.given.labels
+        if self.truth is None or own is None or self.truth.shape[1] != classes:
+            return even
+        counts = np.zeros((classes, classes))
+        np.add.at(counts.T, own, self.truth)
+        return np.asarray((counts + even) / (counts.sum(axis=1, keepdims=True) + 1))
 
 
 def assess(
     dynamics: Dynamics,
     *,
-    view: Dynamics | None = None,
     given: Labels | None = None,
     planted: Mask | None = None,
+    trusted: Mask | None = None,
+    trained_on_given: bool = False,
     classes: int | None = None,
-    odds: float = SUSPECT_ODDS,
+    trees: NDArray[np.floating] | None = None,
 ) -> Assessment:
     """Compute what the ensemble thinks of every label.
 
     Args:
         dynamics: What the proxies recorded, out of fold as well where there are folds.
-        view: What choosing may look at, where that is less.
         given: The data's own labels; those of the dynamics unless given.
         planted: True for canaries, whose given label is another one than the dynamics'.
+        trusted: True for labels that a person vouches for.
+        trained_on_given: Whether the proxies trained on the given labels, not on the dynamics'.
         classes: C; by the largest label unless given.
-        odds: See `find_suspects`.
+        trees: Out-of-fold probabilities of boosted trees beside the proxies', (N, C).
 
     >>> d = Dynamics.from_logits(np.array([[[3.0, 0.0], [0.0, 2.0]]]), labels=[0, 0])
     >>> assess(d).given.suspects.tolist()
     [False, True]
     """
-    seen = dynamics if view is None else view
-    labels = dynamics.labels
-    own = labels if given is None else given
-    mark = np.zeros(dynamics.examples, dtype=np.bool_) if planted is None else planted
-    weights = proxy_weights(dynamics)
-    p = out_of_fold_probabilities(dynamics, weights, classes)
-    of_shown = suspicion(seen, weights)
-    of_given = of_shown if seen is dynamics else suspicion(dynamics, weights)
-    right = _right(dynamics, mark, own)
-    if p is not None and labels is not None and own is not None:
-        suggested = np.asarray(p.argmax(axis=1), dtype=np.int64)
-        shown_suspects = find_suspects(p, labels, labels, odds)
-        given_suspects = find_suspects(p, own, labels, odds) if mark.any() else shown_suspects
-    else:
-        suggested = np.full(dynamics.examples, NO_SUGGESTION, dtype=np.int64)
-        if "rival" in dynamics.columns:
-            suggested = suggested_labels(dynamics)
-        shown_suspects = given_suspects = np.zeros(dynamics.examples, dtype=np.bool_)
-        if "correct" in seen.columns:
-            shown_suspects = contradicted_by_most(seen.snapshot("correct"))
-        if right is not None:
-            given_suspects = contradicted_by_most(right)
-    if mark.any() and own is not None and "rival" in dynamics.columns:
-        of_given = _of_given_labels(of_given, dynamics, mark, own, p)
-    against = np.zeros(dynamics.examples, dtype=np.int64)
-    if right is not None:
-        against = (~right).sum(axis=0)
+    n, shown = dynamics.examples, dynamics.labels
+    own = shown if given is None else given
+    canary = np.zeros(n, dtype=np.bool_) if planted is None else planted
+    sure = np.zeros(n, dtype=np.bool_) if trusted is None else trusted
+    right = _right(dynamics, canary, own)
+    against = np.zeros(n, dtype=np.int64) if right is None else (~right).sum(axis=0)
+    views = None
+    if shown is not None and own is not None:
+        views = proxy_views(dynamics, labels=(own, shown), trees=trees, classes=classes)
+    if views is None or shown is None or own is None:
+        return _without_folds(dynamics, own, canary, sure, right, against)
+    taught = own if trained_on_given else shown
+    posterior = fit_posterior(views, taught, fitting_order(dynamics.ids, sure))
+    belief = posterior.of(views, own)
+    wrong = np.where(sure, 0.0, belief.wrong)
+    shown_wrong = wrong.copy()  # out of fold only, where a canary is a row like any other
+    if canary.any():
+        at = np.flatnonzero(canary)
+        shown_wrong[at] = posterior.of(views.take(at), shown[at]).wrong
+    if "margin" in dynamics.columns:
+        wrong = _order_by_margin(wrong, early_margin(dynamics), ~canary & ~sure)
+    mean = (views.values / views.spread).mean(axis=0)
+    guess, own_column = mean.argmax(axis=1), views.column_of(own)
+    truth = _follow(belief.truth, belief.wrong, wrong, own_column)
+    best = truth / views.spread
+    column = best.argmax(axis=1)
+    others = best.copy()
+    others[np.arange(n), own_column] = -1.0
+    if views.columns is not None:
+        others[:, -1] = -1.0  # which of them is not known
     return Assessment(
-        shown=LabelSide(labels, of_shown, shown_suspects),
-        given=LabelSide(own, of_given, given_suspects),
-        suggested=suggested,
+        shown=LabelSide(shown, shown_wrong),
+        given=LabelSide(own, wrong),
+        suggested=views.class_of(column),
+        p_suggested=np.take_along_axis(best, column[:, None], axis=1)[:, 0],
+        other=views.class_of(others.argmax(axis=1)),
         against=against,
-        planted=mark,
-        weights=weights,
-        probabilities=p,
+        contradicted=np.asarray(guess != own_column),
+        training_weights=np.where(sure, 1.0, belief.weights),
+        planted=canary,
+        noise_rate=_rate_of_all(posterior.rate, wrong, canary, sure, trained_on_given),
+        posterior=posterior,
+        guess=views.class_of(guess),
+        certainty=mean.max(axis=1),
+        views=views,
+        truth=truth,
     )
 
 
-def find_suspects(
-    probabilities: NDArray[np.floating], labels: Labels, shown: Labels, odds: float = SUSPECT_ODDS
-) -> Mask:
-    """Where a label is more likely wrong than right.
+def _rate_of_all(
+    rate: NoiseRate, wrong: Floats, canary: Mask, sure: Mask, trained_on_given: bool
+) -> NoiseRate:
+    """The mean of P(wrong), and the range of the fitted labels as one of all given labels.
 
-    Out of fold another class is likelier. With more than two classes one must also be more than
-    `odds` times as likely, each beside what it is among its own examples on average. With two the
-    label must be among the least probable of its class, as many as are wrong there (`class_cuts`):
-    so under heavy noise a label goes as soon as the other is likelier, and where nothing is wrong
-    hard examples stay.
-
-    Args:
-        probabilities: (N, C), of proxies that did not train on the example.
-        labels: The labels to assess.
-        shown: The labels that the proxies were asked about, by which classes are compared.
-        odds: Larger finds fewer; of no effect with two classes.
-
-    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9], [0.3, 0.7], [0.2, 0.8]])
-    >>> y = np.array([0, 0, 0, 1, 1, 1])
-    >>> find_suspects(p, y, y).tolist()
-    [False, False, True, False, False, False]
+    Trusted labels were not fitted to, and canaries count as errors where proxies trained on them.
     """
-    p = np.asarray(probabilities, dtype=np.float64)
-    if p.shape[1] > 2:
-        return find_outmatched(p, labels, shown, odds)
-    given = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
-    return _likelier_elsewhere(p, labels) & (given <= class_cuts(p, shown)[labels])
+    likely, planted = float(wrong[~canary].mean()), 0.0 if trained_on_given else canary.mean()
+    low, high = ((end - planted) * (1 - sure.mean()) for end in (rate.low, rate.high))
+    return NoiseRate(float(np.clip(low, 0, likely)), float(max(high, likely)), likely)
 
 
-def find_outmatched(
-    probabilities: NDArray[np.floating], labels: Labels, shown: Labels, odds: float = 1.0
-) -> Mask:
-    """Where another class is likelier, as it is and `odds` times beside what is usual for either.
+def _order_by_margin(wrong: Floats, margin: Floats, some: Mask) -> Floats:
+    """The same probabilities, dealt out with an eye on how well the label was learned in fold.
 
-    >>> p = np.array([[0.9, 0.1], [0.6, 0.4], [0.45, 0.55], [0.3, 0.7]])
-    >>> find_outmatched(p, np.array([0, 0, 0, 1]), np.array([0, 0, 0, 1])).tolist()
-    [False, False, True, False]
+    Out of fold a model errs where classes overlap, in fold where it memorises, seldom both.
+    Suspects and the others are ordered apart, so that nobody changes sides. A canary has no margin
+    of its own label.
     """
-    p = np.asarray(probabilities, dtype=np.float64)
-    beside = _likelier_elsewhere(p / usual_confidence(p, shown), labels, odds)
-    return _likelier_elsewhere(p, labels) & beside
+    ordered = wrong.copy()
+    for side in (wrong > SUSPECT, wrong <= SUSPECT):
+        at = np.flatnonzero(side & some)
+        if at.size:
+            score = normalized_ranks(wrong[at]) + IN_FOLD * normalized_ranks(-margin[at])
+            order = np.lexsort((-margin[at], wrong[at], score))  # in whatever order the rows stand
+            ordered[at[order]] = np.sort(wrong[at])
+    return ordered
 
 
-def class_cuts(probabilities: NDArray[np.floating], shown: Labels) -> Floats:
-    """Of each class, the probability up to which its label is called wrong; −1 for never.
+def _follow(truth: Floats, before: Floats, wrong: Floats, own: Labels) -> Floats:
+    """P(true class) such that a label has what P(wrong) leaves, the others in their proportions."""
+    scaled = truth * (wrong / np.maximum(before, 1e-12))[:, None]
+    np.put_along_axis(scaled, own[:, None], 1 - wrong[:, None], axis=1)
+    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
-    First, how many of the examples that carry a class's label are wrong (confident learning,
-    Northcutt et al. 2021): an example counts for the likeliest of the classes that it is at least
-    as probably as their own examples are on average. Then the cut that as many lie below.
 
-    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9], [0.3, 0.7], [0.2, 0.8]])
-    >>> class_cuts(p, np.array([0, 0, 0, 1, 1, 1])).tolist()
-    [0.2, -1.0]
+def _without_folds(
+    dynamics: Dynamics,
+    own: Labels | None,
+    canary: Mask,
+    sure: Mask,
+    right: Mask | None,
+    against: Labels,
+) -> Assessment:
+    """By what proxies record of their own training rows: an order of the labels, no probability.
+
+    Suspects are the labels that at least half of the proxies contradict.
     """
-    p = np.asarray(probabilities, dtype=np.float64)
-    classes = p.shape[1]
-    sizes = np.bincount(shown, minlength=classes)
-    own = np.take_along_axis(p, shown[:, None], axis=1)[:, 0]
-    sure = p >= usual_confidence(p, shown) - 1e-12
-    counted = sure.any(axis=1)
-    taken_for = np.where(sure, p, -1.0).argmax(axis=1)
-    joint = np.zeros((classes, classes))
-    np.add.at(joint, (shown[counted], taken_for[counted]), 1.0)
-    right, in_all = np.diag(joint), joint.sum(axis=1)
-    wrong = np.where(in_all > 0, 1 - right / np.maximum(in_all, 1), 0.0) * sizes
-    cuts = np.full(classes, -1.0)
-    for label in np.flatnonzero(np.rint(wrong) >= 1):
-        count = min(int(np.rint(wrong[label])), int(sizes[label]) - 1)
-        if count:
-            cuts[label] = np.partition(own[shown == label], count - 1)[count - 1]
-    return cuts
+    n, suggested = dynamics.examples, np.full(dynamics.examples, NO_SUGGESTION, dtype=np.int64)
+    if "rival" in dynamics.columns and dynamics.labels is not None:
+        suggested = suggested_labels(dynamics)
+    shown_suspects = given_suspects = np.zeros(n, dtype=np.bool_)
+    if "correct" in dynamics.columns:
+        shown_suspects = contradicted_by_most(dynamics.snapshot("correct"))
+    if right is not None:
+        given_suspects = contradicted_by_most(right)
+    doubt = -early_margin(dynamics) if "margin" in dynamics.columns else consensus(dynamics)
+    of_given = doubt
+    if canary.any() and own is not None and "rival" in dynamics.columns:
+        of_given = doubt.copy()
+        margin = np.abs(dynamics.snapshot("margin")[:, canary].astype(np.float64))
+        agrees = guesses(dynamics)[:, canary] == own[canary]
+        of_given[canary] = -np.where(agrees, margin, -margin).mean(axis=0)
+    wrong = np.where(sure, 0.0, _ordered(of_given, given_suspects))
+    return Assessment(
+        shown=LabelSide(dynamics.labels, _ordered(doubt, shown_suspects)),
+        given=LabelSide(own, wrong),
+        suggested=suggested,
+        p_suggested=np.full(n, np.nan),
+        other=np.where(suggested == own, NO_SUGGESTION, suggested),
+        against=against,
+        contradicted=given_suspects,
+        training_weights=np.ones(n),
+        planted=canary,
+    )
 
 
-def usual_confidence(p: Floats, shown: Labels) -> Floats:
-    """Of each class, how probable it is among the examples that carry it; infinite if none do."""
-    sizes = np.bincount(shown, minlength=p.shape[1])
-    own = np.take_along_axis(p, shown[:, None], axis=1)[:, 0]
-    means = np.bincount(shown, weights=own, minlength=p.shape[1]) / np.maximum(sizes, 1)
-    return np.where((sizes > 0) & (means > 0), means, np.inf)
+def _ordered(doubt: Floats, suspects: Mask) -> Floats:
+    """Numbers in (0, 1) in the order of the doubt, those of suspects above one half."""
+    ranks = normalized_ranks(doubt) * (1 - 1e-9)
+    return np.where(suspects, 0.5 + ranks / 2, ranks / 2)
 
 
-def _likelier_elsewhere(values: Floats, labels: Labels, times: float = 1.0) -> Mask:
-    """Where another class has more than so many times the label's value."""
-    given = np.take_along_axis(values, labels[:, None], axis=1)[:, 0]
-    others = values.copy()
-    np.put_along_axis(others, labels[:, None], -np.inf, axis=1)
-    return np.asarray(others.max(axis=1) > times * given)
-
-
-def _right(dynamics: Dynamics, planted: Mask, given: Labels | None) -> Mask | None:
+def _right(dynamics: Dynamics, canary: Mask, given: Labels | None) -> Mask | None:
     """Whether each proxy gives the given label at the scored epoch, (K, N); None if unknown.
 
     Out of fold where there are folds.
@@ -231,128 +256,31 @@ def _right(dynamics: Dynamics, planted: Mask, given: Labels | None) -> Mask | No
     if "correct" not in side.columns:
         return None
     right = np.array(side.snapshot("correct"))
-    if planted.any() and given is not None:
-        right[:, planted] = guesses(side)[:, planted] == given[planted]
+    if canary.any() and given is not None:
+        right[:, canary] = guesses(side)[:, canary] == given[canary]
     return right
 
 
-def _of_given_labels(
-    of_shown: Score, dynamics: Dynamics, planted: Mask, given: Labels, p: Floats | None
-) -> Score:
-    """The suspicion of the shown labels with that of canaries' own labels in its place.
-
-    A canary's own label is judged by how likely it is out of fold, or without folds by whether the
-    proxies give it at the scored epoch.
-    """
-    at, own = np.flatnonzero(planted), given[planted]
-    if p is None:
-        strength = np.abs(dynamics.snapshot("margin")[:, at].astype(np.float64))
-        margin = np.where(guesses(dynamics)[:, at] == own, strength, -strength).mean(axis=0)
-        others = early_margin(dynamics)[~planted]
-    else:
-        margin, others = p[at, own], p[~planted, given[~planted]]
-    # The place it would take among the others, and the suspicion of who stands there: a mean of
-    # two ranks is rarely near 1, so that a plain rank would put canaries above the rest.
-    below = np.searchsorted(np.sort(others), margin, side="left")
-    by_place = np.sort(of_shown[~planted])[::-1]
-    whole = np.array(of_shown)
-    whole[at] = by_place[np.minimum(below, by_place.size - 1)]
-    return whole
-
-
-def proxy_weights(dynamics: Dynamics) -> NDArray[np.float64]:
-    """How much each proxy counts, K numbers that sum to 1.
-
-    Half is shared out evenly, half so that the mixture finds the labels most probable out of fold
-    (the maximum likelihood weights of a mixture). Equal without out-of-fold values.
-    """
-    even = np.full(dynamics.proxies, 1 / dynamics.proxies)
-    if dynamics.out_of_fold is None:
-        return even
-    own = np.exp(-dynamics.out_of_fold.snapshot("loss").astype(np.float64)) + 1e-9
-    own = own[:, np.lexsort(own)]  # so that no bit depends on the order of the examples
-    fitted = even
-    for _ in range(_ROUNDS):
-        shares = fitted[:, None] * own
-        fitted = (shares / shares.sum(axis=0)).mean(axis=1)
-    return _EVEN_SHARE * even + (1 - _EVEN_SHARE) * fitted
-
-
-def suspicion(dynamics: Dynamics, weights: NDArray[np.float64]) -> Score:
-    """How much the label that the proxies were asked about looks wrong, in (0, 1].
-
-    Larger is more suspicious. The mean of the ranks by out-of-fold confidence and by early margin,
-    each reversed, the second a mean over proxies by their weight. Without out-of-fold values the
-    margin alone, without margins the mean loss rank.
-    """
-    if "margin" not in dynamics.columns:
-        return normalized_ranks(consensus(dynamics))
-    confident = out_of_fold_confidence(dynamics, weights)
-    if confident is None:
-        return normalized_ranks(-early_margin(dynamics))
-    early = dynamics if dynamics.is_summary else dynamics.until(dynamics.scored_epoch)
-    by_margin = sum(
-        weight * normalized_ranks(-aum_mean(early.only([k]))) for k, weight in enumerate(weights)
-    )
-    return np.asarray((normalized_ranks(-confident) + by_margin) / 2)
-
-
-def early_margin(dynamics: Dynamics) -> Score:
+def early_margin(dynamics: Dynamics) -> Floats:
     """The margin averaged over proxies and over the epochs up to the scored one.
 
-    Larger: learned early and surely. A summary holds the sum over all epochs only.
+    Larger: learned early and surely. A summary holds the sum over all epochs, or the scored one.
     """
-    if dynamics.is_summary:
-        return aum_mean(dynamics)
-    return aum_mean(dynamics.until(dynamics.scored_epoch))
+    if not dynamics.is_summary:
+        return aum_mean(dynamics.until(dynamics.scored_epoch))
+    if dynamics.totals().margin is None:
+        return np.asarray(dynamics.snapshot("margin").mean(axis=0), dtype=np.float64)
+    return aum_mean(dynamics)
 
 
-def out_of_fold_confidence(dynamics: Dynamics, weights: NDArray[np.float64]) -> Score | None:
-    """How probable proxies that did not train on an example find its label; None without folds."""
-    if dynamics.out_of_fold is None:
-        return None
-    loss = dynamics.out_of_fold.snapshot("loss").astype(np.float64)
-    # A product of BLAS would round by place.
-    return np.asarray((weights[:, None] * np.exp(-loss)).sum(axis=0))
-
-
-def out_of_fold_probabilities(
-    dynamics: Dynamics, weights: NDArray[np.float64], classes: int | None = None
-) -> NDArray[np.float64] | None:
-    """Class probabilities out of fold, (N, C), mean over proxies by weight; None if unknown.
-
-    Of each proxy the label and its rival are known exactly, from loss and margin; what is left is
-    spread evenly over the other classes.
-    """
-    side, labels = dynamics.out_of_fold, dynamics.labels
-    if side is None or labels is None or "rival" not in side.columns:
-        return None
-    loss, margin, rival = (side.snapshot(name) for name in ("loss", "margin", "rival"))
-    if classes is None:
-        classes = 1 + max(int(labels.max()), int(rival.max()))
-    mean = np.zeros((dynamics.examples, classes))
-    at = np.arange(dynamics.examples)
-    for k, weight in enumerate(weights):
-        lost = loss[k].astype(np.float64)
-        own = np.exp(-lost)
-        # As one exponent: of a row far from all others the label's may be 0, the rival's 1.
-        other = np.minimum(np.exp(np.minimum(-lost - margin[k], 0)), 1 - own)
-        rest = np.maximum(1 - own - other, 0) / max(classes - 2, 1)
-        one = np.repeat(rest[:, None], classes, axis=1)
-        one[at, labels] = own
-        one[at, rival[k]] = other
-        mean += weight * one
-    return mean
-
-
-def guesses(dynamics: Dynamics) -> NDArray[np.int64]:
+def guesses(dynamics: Dynamics) -> Labels:
     """What each proxy would give at the scored epoch, (K, N)."""
     labels = np.asarray(dynamics.labels, dtype=np.int64)
     rival = dynamics.snapshot("rival").astype(np.int64)
     return np.where(dynamics.snapshot("correct"), labels, rival)
 
 
-def suggested_labels(dynamics: Dynamics) -> NDArray[np.int64]:
+def suggested_labels(dynamics: Dynamics) -> Labels:
     """The class that most proxies would give at the scored epoch, one per example.
 
     A proxy gives the label where it is right and the label's rival where not. Between classes
@@ -374,6 +302,6 @@ def suggested_labels(dynamics: Dynamics) -> NDArray[np.int64]:
     return best
 
 
-def contradicted_by_most(right: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def contradicted_by_most(right: Mask) -> Mask:
     """Where at least half of the proxies give another label: a suspect where there are no folds."""
     return np.asarray(right.mean(axis=0) <= 0.5)

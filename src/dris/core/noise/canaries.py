@@ -364,8 +364,8 @@ def conditions(part: Certifying) -> tuple[str, ...]:
     kind = part.canaries.kind
     return (
         f"the {kind} attacker is the true one ({ATTACKERS[kind]}), or wrong labels get past the "
-        "detector no more easily than its canaries",
-        "scores and subset depend on the planted labels, never on which of them are certifying "
+        "detector no more easily than its canaries, and no feature was made from the given label",
+        "scores and subset depend on the flipped labels, never on which of them are certifying "
         "canaries",
         "labels set apart as `avoid` are right, or not in the subset",
     )

@@ -4,7 +4,6 @@ To add one: a function of `Dynamics` here, an entry in `SCORES`, a loop version 
 tests/oracles.py; the contract suite tests it from there.
 """
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores import ranks
-from dris.core.streams import hashed_order, seed_for
+from dris.core.streams import hashed_order
 
 Score = NDArray[np.float64]
 
@@ -123,18 +122,6 @@ def forgetting_unlearned(dynamics: Dynamics) -> Score:
     return _mean_over_proxies(counts)
 
 
-def rho_loss(dynamics: Dynamics) -> Score:
-    """Mean proxy loss less the reference model's loss (RHO-LOSS, approximate).
-
-    Larger: learnable but not yet learned. Needs the column reference_loss.
-
-    >>> d = Dynamics.from_losses([[1.0, 2.0], [1.0, 4.0]])
-    >>> rho_loss(d.with_columns(reference_loss=[0.5, 3.0])).tolist()
-    [0.5, 0.0]
-    """
-    return loss(dynamics) - dynamics.column("reference_loss")
-
-
 def self_confidence(dynamics: Dynamics) -> Score:
     """Mean over proxies of the probability given to the label, exp(−cross-entropy).
 
@@ -185,21 +172,6 @@ def hybrid(dynamics: Dynamics, *, beta: float = 0.5, scaled: bool = False) -> Sc
     return beta * norm + (1 - beta) * variance
 
 
-def prototype(dynamics: Dynamics, *, prototypes: int | None = None, seed: int = 0) -> Score:
-    """Cosine distance to the nearest k-means centre of the features (Sorscher et al. 2022).
-
-    Larger: less typical. Needs the column features; k is the number of given classes, or 10.
-
-    >>> d = Dynamics.from_losses(np.eye(3)).with_columns(features=[[1.0, 0], [2.0, 0], [0, 1.0]])
-    >>> prototype(d, prototypes=2).round(6).tolist()
-    [0.0, 0.0, 0.0]
-    """
-    features = dynamics.column("features")
-    if prototypes is None:
-        prototypes = 10 if dynamics.labels is None else len(np.unique(dynamics.labels))
-    return nearest_prototype_distance(features, dynamics.ids, prototypes=prototypes, seed=seed)
-
-
 def random(dynamics: Dynamics, *, seed: int = 0) -> Score:
     """A number in [0, 1) from (seed, id): the control, the same wherever the example stands.
 
@@ -213,8 +185,8 @@ SCORES: dict[str, Callable[..., Score]] = {
     score.__name__: score
     for score in (
         *(rank_variance, consensus, loss, el2n, grand, aum, aum_mean),
-        *(forgetting, forgetting_unlearned, rho_loss, self_confidence, confident_learning),
-        *(hybrid, prototype, random),
+        *(forgetting, forgetting_unlearned, self_confidence, confident_learning),
+        *(hybrid, random),
     )
 }
 """Every score by its name: a function of a `Dynamics`, one number per example, larger kept first.
@@ -226,8 +198,6 @@ SCORES: dict[str, Callable[..., Score]] = {
 EXTRA_COLUMNS = {
     "grand": "gradient_norm",
     "hybrid": "gradient_norm",
-    "rho_loss": "reference_loss",
-    "prototype": "features",
 }
 """The column that a score needs beyond what proxies record by default."""
 
@@ -248,47 +218,3 @@ def _present(total: NDArray[Any] | None) -> NDArray[Any]:
     if total is None:
         raise InputError("these dynamics hold no totals for this score; record every epoch")
     return total
-
-
-def nearest_prototype_distance(
-    features: NDArray[np.generic], ids: NDArray[np.generic], *, prototypes: int, seed: int = 0
-) -> NDArray[np.float64]:
-    """Cosine distance of each row to its nearest k-means centre.
-
-    Examples are put in the order of a hash of their ids first, so that permuting them permutes
-    the result exactly. All-zero rows are at distance 1.
-
-    >>> x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]])
-    >>> nearest_prototype_distance(x, np.arange(3), prototypes=2).round(4).tolist()
-    [0.0012, 0.0, 0.0012]
-    """
-    n = len(features)
-    if not 1 <= prototypes <= n:
-        raise InputError(f"prototypes must be in 1..{n}, the number of examples, got {prototypes}")
-    order = np.argsort(hashed_order(ids, seed), kind="stable")
-    x = np.ascontiguousarray(features[order], dtype=np.float64)
-    length = np.linalg.norm(x, axis=1, keepdims=True)
-    x = np.divide(x, length, out=np.zeros_like(x), where=length > 0)
-    centres, nearest = _cluster(x, prototypes, seed)
-    size = np.linalg.norm(centres, axis=1)
-    cosine = np.einsum("nd,nd->n", x, centres[nearest])
-    cosine = np.divide(cosine, size[nearest], out=np.zeros(n), where=size[nearest] > 0)
-    out = np.empty(n)
-    out[order] = np.maximum(1 - cosine, 0)
-    return out
-
-
-def _cluster(
-    x: NDArray[np.float64], count: int, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Centres and each row's, by scikit-learn on one thread: the same bits every time."""
-    from sklearn.cluster import KMeans, kmeans_plusplus
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        # Fewer distinct rows than centres: some centres stand together, and nothing is wrong.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        first, _ = kmeans_plusplus(x, count, random_state=seed_for(seed, "prototypes"))
-        fitted = KMeans(count, init=first, n_init=1, max_iter=50, tol=0.0).fit(x)
-    return fitted.cluster_centers_, fitted.labels_

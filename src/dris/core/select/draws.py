@@ -1,10 +1,7 @@
-"""Draws from q, exact to float64: with replacement, or without and with known inclusion.
+"""Draws from q with replacement, exact to float64.
 
-With replacement, draws are counted block by block (binomials down a tree of halves, then a block's
+Draws are counted block by block (binomials down a tree of halves, then a block's
 own cumulative sum), so that rounding does not grow with N; a permutation makes them independent.
-
-Without, drawing one after the other has inclusion probabilities that nobody can write down. A
-systematic sample on a random order includes i with π_i = min(1, c·q_i), so weights can undo it.
 """
 
 import numpy as np
@@ -79,55 +76,6 @@ def shuffle(values: NDArray[np.int64], *, below: int, rng: np.random.Generator) 
     at = np.flatnonzero(tied)
     words[at] = words[at[np.lexsort((rng.random(at.size), keys[at]))]]
     words &= (np.uint64(1) << bits) - np.uint64(1)
-
-
-def inclusion_probabilities(probabilities: ArrayLike, count: int) -> NDArray[np.float64]:
-    """π = min(1, c·q) with the c that makes them sum to `count`."""
-    q, count = _check(probabilities), check_count(count, "count", at_least=1)
-    support = int(np.count_nonzero(q))
-    if count > support:
-        raise InputError(
-            f"only {support} examples can be drawn, {count} without replacement are too many; "
-            "take fewer, or draw with replacement"
-        )
-    falling = np.sort(q)[::-1]
-    # What the k largest leave over, added from the small end: no difference of large sums.
-    rest = np.cumsum(falling[::-1])[::-1]
-    certain = int(np.argmax((count - np.arange(count)) * falling[:count] <= rest[:count]))
-    pi: NDArray[np.float64] = np.minimum((count - certain) * q / rest[certain], 1.0)
-    return pi
-
-
-def draw_systematic(
-    inclusion: NDArray[np.float64], *, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """A sample of Σπ examples without replacement that includes i with probability π_i.
-
-    Each place in its random order falls on i with probability π_i / Σπ, so a mini-batch of the
-    sample is as unbiased as the whole.
-    """
-    certain = np.flatnonzero(inclusion == 1)
-    rest = np.flatnonzero((inclusion > 0) & (inclusion < 1))
-    chosen = _by_steps(rest, inclusion, rng) if rest.size else rest
-    drawn = np.concatenate([certain, chosen])
-    rng.shuffle(drawn)
-    return drawn
-
-
-def _by_steps(
-    rest: NDArray[np.int64], inclusion: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Line the examples up in random order, π long each, and take those under steps of 1."""
-    while True:
-        order: NDArray[np.int64] = rng.permutation(rest)
-        reached = np.cumsum(inclusion[order])
-        count = round(float(reached[-1]))
-        steps = (rng.random() + np.arange(count)) * (reached[-1] / count)
-        places = np.minimum(reached.searchsorted(steps, side="right"), order.size - 1)
-        # Rounding may let an example a hair shorter than a step lie under two of them.
-        if (np.diff(places) > 0).all():
-            chosen: NDArray[np.int64] = order[places]
-            return chosen
 
 
 def _check(probabilities: ArrayLike) -> NDArray[np.float64]:

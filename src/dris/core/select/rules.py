@@ -151,7 +151,7 @@ RULES: dict[str, Rule] = {
         _rule(CLEAN, "", CLEAN, "clean", "drop only what is more likely wrong than right"),
         _rule(
             *(CLEAN_THEN_HARD, "", CLEAN_THEN_HARD, "clean, then hard"),
-            "drop what looks wrong, then draw with a lean to the hard",
+            "drop suspects, then draw with a lean to the hard",
         ),
         _rule(
             *("gated", "", "gated", "gated"),
@@ -188,7 +188,6 @@ RULES: dict[str, Rule] = {
         _top("consensus", "Consensus-loss", "largest mean loss rank; collects wrong labels"),
         _top("forgetting", "Forgetting", "most often learned and forgotten (Toneva et al.)"),
         _top("forgetting_unlearned", "Forgetting, unlearned first", "never learned counts as most"),
-        _top("rho_loss", "RHO-LOSS", "loss that held-out data do not explain (Mindermann)"),
         _top("self_confidence", "Self-confidence", "most probable given label"),
         _top("confident_learning", "Confident learning, top", "most probable for its class"),
         _rule(
@@ -204,7 +203,6 @@ RULES: dict[str, Rule] = {
             *("uniform_hybrid", "rank_variance", "mix", "DR-IS and uniform"),
             "half by rank variance, half uniformly at random",
         ),
-        _top("prototype", "Prototype", "farthest from its cluster's centre (Sorscher et al.)"),
         _top("random", "Random", "uniformly at random: the control"),
     )
 }
@@ -256,6 +254,8 @@ def choose(
     if made.score:
         seen = dynamics if made.epoch is None else dynamics.at(made.epoch)
         own = {"beta": made.beta, "scaled": made.scaled} if made.score == "hybrid" else {}
+        if made.score == "random":
+            own = {"seed": seed}
         score = SCORES[made.score](seen, **own)
     how = {"fraction": keep, "seed": seed, "ids": dynamics.ids}
     task = Task(score, dynamics, choosing, made.parameters, how, assessment)

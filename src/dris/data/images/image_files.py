@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError, Problems
 from dris.core.validate import check_count
 from dris.data.files import (
+    digests_of,
     fingerprint_of,
     in_order,
     listed,
     one_line,
     reading,
+    refuse_endless,
     refuse_larger_than_memory,
 )
 from dris.data.labelled import Change, Feature, LabelledData, Origin, ReadOptions
@@ -31,7 +34,10 @@ _Images = Callable[[], Iterable[tuple[Any, str]]]
 OWN_SIZE = 64  # images that are all square and alike up to this side are read as they are
 USUAL_SIZE = 32  # the side that all others are brought to, that of CIFAR
 _MAX_PIXELS = 50_000_000  # pixels of one image; a small file can claim to hold billions
-_GREY = ("1", "L")
+_GREY = ("1", "L", "LA")
+_DEEP = ("I", "F")  # 16 and 32 bits, and decimal numbers
+_BEHIND = (128, 128, 128, 255)  # on which black and white shapes are seen
+_ORIENTATION = 0x0112  # where EXIF says how the camera was held
 _UNREADABLE = (
     *(OSError, SyntaxError, ValueError, LookupError, TypeError, ArithmeticError, EOFError),
     MemoryError,
@@ -52,7 +58,9 @@ def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledDa
         )
     with reading(root, "folder of images"):
         groups, other = _listed(root)
-    classes = tuple(groups)
+        large = {file for group in groups.values() for file in group if _is_too_large(file)}
+        groups = {name: [f for f in group if f not in large] for name, group in groups.items()}
+    classes = tuple(name for name, group in groups.items() if group)
     if len(classes) < 2:
         raise InputError(
             f"{root} holds images of {len(classes)} classes; at least two are needed, as "
@@ -65,23 +73,26 @@ def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledDa
             raise InputError(f"the file name {name!a} in {root} is not UTF-8; rename it")
     paths = [str(file) for file in images]
     columns = ("path", "label", "id")
+    notes = [f"{other} files below {root} are no images and were left out"] if other else []
+    notes += _too_large_note(list(map(str, large)))
+    origin = Origin("images", images, fingerprint_of(images), "label", "id", columns)
+    decoded = decode_files(paths, root, options)
     return LabelledData(
-        labels=np.repeat(np.arange(len(classes)), [len(group) for group in groups.values()]),
+        labels=np.repeat(np.arange(len(classes)), [len(groups[name]) for name in classes]),
         classes=classes,
         ids=np.array(ids, dtype=np.str_),
         trusted=np.zeros(len(images), dtype=np.bool_),
-        origin=Origin("images", images, fingerprint_of(images), "label", "id", columns),
+        origin=origin,
         paths=np.array(paths, dtype=np.str_),
-        notes=(f"{other} files below {root} are no images and were left out",) if other else (),
-        **decode_files(paths, root, options),
+        **{**decoded, "notes": (*notes, *decoded["notes"])},
     )
 
 
 def write_images(data: LabelledData, change: Change, path: Path) -> None:
     """Write a list of the kept images: path from the list's own folder, label, id, new columns."""
     files = [os.path.relpath(file, path.parent) for file in data.origin.files]
-    labels = data.given() if change.labels is None else change.labels
-    values = [np.array(files), labels, data.ids, *change.columns.values()]
+    labels = change.given if change.labels is None else change.labels
+    values = [np.array(files), labels, change.ids, *change.columns.values()]
     write_lines(path, ["path", "label", "id", *change.columns], values, change.keep)
 
 
@@ -95,10 +106,11 @@ def read_image_table(
         problems.refuse()
         if marks is None:  # which has been refused
             raise InputError(f"{rows.where} cannot be read; check it")
-        paths = None
+        paths, beside = None, tuple[bytes, ...]()
         if bytes_field(rows.schema.field(column).type) is None:
             names = _paths(rows, column, outside=options.allow_outside)
             paths = np.array(list(names), dtype=np.str_)
+            beside = digests_of([Path(path) for path, _ in _files(paths, rows)])
         decoded = _decode(
             lambda: _blobs(rows, column) if paths is None else _files(paths, rows),
             rows.count,
@@ -106,17 +118,19 @@ def read_image_table(
             column,
             options,
         )
-    beside = [name for name in chosen if name != column]
-    notes = [f"learned from the images alone, not from {listed(beside)}"] if beside else []
+    others = [name for name in chosen if name != column]
+    notes = [f"learned from the images alone, not from {listed(others)}"] if others else []
+    large = decoded.pop("too_large", [])
+    marks.labels[large] = -1  # put aside
+    notes += _too_large_note([rows.place(row) for row in large])
     return labelled_rows(
         rows,
         label,
         options,
         marks,
-        beside=[] if paths is None else [Path(p) for p in paths],
+        beside=beside,
         paths=paths,
-        notes=(*marks.notes, *notes),
-        **decoded,
+        **{**decoded, "notes": (*marks.notes, *notes, *decoded.get("notes", ()))},
     )
 
 
@@ -156,30 +170,64 @@ def decode_files(files: Sequence[str], where: Path | str, options: ReadOptions) 
 def _decode(
     images: _Images, count: int, where: Path | str, column: str, options: ReadOptions
 ) -> dict[str, Any]:
-    """All images as (N, C, S, S) bytes; one channel when every image is grey."""
+    """All images as (N, C, S, S) bytes; one channel when every image is grey.
+
+    `too_large` are those that would take too much memory, and are black.
+    """
     if options.labels_only:
-        return {"x": np.zeros((count, 0), dtype=np.float32), "features": ()}
+        return {"x": np.zeros((count, 0), dtype=np.float32), "features": (), "notes": ()}
     side = options.image_size
     if side is not None:
         side = check_count(side, "image_size", at_least=1)
-    sizes, grey = set(), True
-    for file, name in images():
-        shape, is_grey = outline(file, name)
-        sizes.add(shape)
-        grey = grey and is_grey
+    seen = [outline(file, name) for file, name in images()]
+    read = [one for one in seen if not one.too_large]
+    if not read:
+        raise InputError(
+            f"all pictures of {where} have more than {_MAX_PIXELS:,} pixels; scale them"
+        )
+    sizes, grey = {one.size for one in read}, all(one.grey for one in read)
+    deep = [one.span for one in read if one.span is not None]
+    span = (min(low for low, _ in deep), max(high for _, high in deep)) if deep else None
     if side is None:
         (width, height), *others = sizes
         alike = not others and width == height <= OWN_SIZE
         side = width if alike else USUAL_SIZE
     channels = 1 if grey else 3
     refuse_larger_than_memory(where, count * channels * side * side)
-    x = np.empty((count, channels, side, side), dtype=np.uint8)
-    for row, (file, name) in zip(x, images(), strict=True):
-        row[:] = decode_image(file, name, side, channels)
+    x = np.zeros((count, channels, side, side), dtype=np.uint8)
+    for row, one, (file, name) in zip(x, seen, images(), strict=True):
+        if not one.too_large:
+            row[:] = decode_image(file, name, side, channels, span)
     x.flags.writeable = False
     features = (Feature(column, "image", channels * side * side),)
     small = options.image_size is None and side == USUAL_SIZE
-    return {"x": x, "features": features, "made_small": small}
+    notes = _what_was_done(read)
+    large = [row for row, one in enumerate(seen) if one.too_large]
+    more = {"too_large": large} if large else {}
+    return {"x": x, "features": features, "made_small": small, "notes": notes, **more}
+
+
+def _what_was_done(read: Sequence["Outline"]) -> tuple[str, ...]:
+    """A sentence about each way in which pictures were changed to be alike."""
+    deep = sum(one.span is not None for one in read)
+    done = (
+        (deep, "hold more than 8 bits and were scaled from the range of all of them"),
+        (sum(one.clear for one in read), "are transparent in places, which became grey"),
+        (sum(one.turned for one in read), "were turned as their cameras say"),
+    )
+    return tuple(f"{count:,} of {len(read):,} pictures {what}" for count, what in done if count)
+
+
+def _too_large_note(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    what = "1 picture has" if len(names) == 1 else f"{len(names):,} pictures have"
+    return [f"{what} more than {_MAX_PIXELS:,} pixels and left out: {listed(sorted(names), 6)}"]
+
+
+def _is_too_large(file: Path) -> bool:
+    with _opened(file, str(file), any_size=True) as image:
+        return bool(image.size[0] * image.size[1] > _MAX_PIXELS)
 
 
 def _cells(rows: Rows, column: str) -> Iterator[tuple[int, Any]]:
@@ -241,35 +289,84 @@ def has_image_folders(root: Path) -> bool:
         return any(folder.is_dir() and _any(folder) for folder in root.iterdir())
 
 
-def decode_image(file: Any, name: str, size: int, channels: int) -> NDArray[np.uint8]:
+def decode_image(
+    file: Any, name: str, size: int, channels: int, span: tuple[float, float] | None = None
+) -> NDArray[np.uint8]:
     """One image as (channels, size, size): shorter side to `size`, then the middle square.
 
-    `file` is a path or an open file; 1 channel is grey, 3 are red, green and blue.
+    `file` is a path or an open file; 1 channel is grey, 3 are red, green and blue. Numbers of more
+    than 8 bits are scaled from `span`, by default from their own range.
     """
     from PIL import Image, ImageOps
 
     with _opened(file, name) as image:
-        plain = image.convert("L" if channels == 1 else "RGB")
+        if image.mode.startswith(_DEEP):
+            values = _numbers(image)
+            low, high = span or (values.min(), values.max())
+            scaled = (values - low) * (255 / max(high - low, 1e-30))
+            plain = Image.fromarray(np.clip(np.nan_to_num(scaled), 0, 255).astype(np.uint8))
+            plain.info["exif"] = image.getexif().tobytes()
+        elif image.has_transparency_data:
+            shape = image.convert("RGBA")
+            plain = Image.alpha_composite(Image.new("RGBA", image.size, _BEHIND), shape)
+        else:
+            plain = image
+        plain = ImageOps.exif_transpose(plain).convert("L" if channels == 1 else "RGB")
         square = ImageOps.fit(plain, (size, size), Image.Resampling.BILINEAR)
     pixels = np.asarray(square, dtype=np.uint8)
     return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
 
 
-def outline(file: Any, name: str) -> tuple[tuple[int, int], bool]:
-    """Width and height of an image, and whether it is grey, from its first bytes."""
-    with _opened(file, name) as image:
-        return image.size, image.mode in _GREY
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What an image is, as far as its first bytes tell; its range where it has more than 8 bits."""
+
+    name: str
+    size: tuple[int, int]
+    grey: bool
+    clear: bool
+    turned: bool
+    span: tuple[float, float] | None
+    too_large: bool
+
+
+def outline(file: Any, name: str) -> Outline:
+    """Look at an image before it is decoded."""
+    with _opened(file, name, any_size=True) as image:
+        (width, height), deep = image.size, image.mode.startswith(_DEEP)
+        too_large = width * height > _MAX_PIXELS
+        turn = image.getexif().get(_ORIENTATION, 1)
+        span = None
+        if deep and not too_large:
+            values = _numbers(image)
+            fine = values[np.isfinite(values)]
+            span = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
+        return Outline(
+            name=name,
+            size=(height, width) if 5 <= turn <= 8 else (width, height),
+            grey=deep or image.mode in _GREY,
+            clear=image.has_transparency_data,
+            turned=1 < turn <= 8,
+            span=span,
+            too_large=too_large,
+        )
+
+
+def _numbers(image: Any) -> NDArray[np.float64]:
+    return np.asarray(image, dtype=np.float64)
 
 
 @contextmanager
-def _opened(file: Any, name: str) -> Iterator[Any]:
+def _opened(file: Any, name: str, *, any_size: bool = False) -> Iterator[Any]:
     from PIL import Image
 
+    if isinstance(file, str | os.PathLike):
+        refuse_endless(file)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns of large images and of odd tags
             with Image.open(file) as image:
-                if image.size[0] * image.size[1] > _MAX_PIXELS:
+                if image.size[0] * image.size[1] > _MAX_PIXELS and not any_size:
                     raise ValueError(f"{image.size[0]} × {image.size[1]} pixels are too many")
                 yield image
     except (*_UNREADABLE, Image.DecompressionBombError) as error:

@@ -6,7 +6,7 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,26 +23,78 @@ from dris.core.sanitize import guard_text
 from dris.data.files import listed, one_line, opened, reading, source, unpacked_size
 from dris.data.labelled import Change, LabelledData
 from dris.data.tables.rows import Rows, table_rows
+from dris.data.tables.written import decimal_mark, grouped_by_points
 
 # An empty number is written in many ways; in text only the empty cell is missing ("NA" is Namibia).
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "?")
 _BLOCK = 8 << 20  # bytes at once, and so the longest line
 _HEAD = 1 << 20  # bytes by which types are guessed
 _LINES = 20  # by which the separator is guessed
+_JUDGED = 500  # columns by which it is decided what numbers are written with
 _SEPARATORS = (",", ";", "\t", "|")
 _TRIES = 8  # types that a later block contradicts, before all are inferred the slow way
-_KIND = "CSV file in UTF-8"
+_KIND = "CSV file"
+_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}  # with which files begin
 csv.field_size_limit(max(csv.field_size_limit(), _BLOCK))  # else 131,072 characters, in a cell
 
 
-def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
+@dataclass(frozen=True, slots=True)
+class CsvText:
+    """How the characters of one file are written: encoding, line ends, a first line `sep=;`."""
+
+    encoding: str = "utf-8"
+    newline: str = "\n"
+    separator: str = ""  # as the first line says, as spreadsheets write it
+    guessed: bool = False
+
+
+def text_of(path: Path, encoding: str | None = None) -> CsvText:
+    """Find out how a file is written: by its first bytes, and what is no UTF-8 is cp1252."""
+    with reading(path, _KIND), opened(path) as file:
+        head = file.read(_HEAD)
+    marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
+    likely = encoding or marked
+    tried = [likely] if likely else ["utf-8", "cp1252"][: 1 if b"\0" in head else 2]
+    found = next((name for name in tried if _is_text_in(path, name)), None)
+    if found is None:
+        raise InputError(
+            f"{path} is not text in {' or '.join(tried)}; check that it is a CSV file, or name its "
+            "encoding with `encoding`"
+        )
+    text = codecs.getincrementaldecoder(found)("replace").decode(head).removeprefix("\ufeff")
+    newline = "\r" if "\r" in text and "\n" not in text else "\n"
+    hint = re.match(r"\"?sep=(.)\"?[\r\n]", text, re.IGNORECASE)
+    return CsvText(found, newline, hint[1] if hint else "", found != (likely or "utf-8"))
+
+
+def _is_text_in(path: Path, encoding: str) -> bool:
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)()
+        with reading(path, _KIND, passing=UnicodeDecodeError), opened(path) as file:
+            while block := file.read(_BLOCK):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    except LookupError:
+        raise InputError(
+            f"{one_line(encoding)!r} is no `encoding`; name one such as utf-8, cp1252 or utf-16"
+        ) from None
+    return True
+
+
+def open_csv(
+    files: Sequence[Path], *, as_text: Sequence[str] = (), encoding: str | None = None
+) -> Rows:
     """The rows of files with the same header; columns in `as_text` stay text.
 
     Columns are numbers (float64), booleans, dates or times where every cell is one, else text
     with empty cells missing.
     """
-    layout = csv_layout(files, as_text)
+    layout = csv_layout(files, as_text, encoding)
     as_text = [name for name in as_text if name in layout.columns]
+    decimal_comma, grouped = layout.number_style(as_text)
+    as_text += grouped
     tables = [layout.table(path, as_text) for path in layout.files]
     kinds = [table.schema.types for table in tables]
     differ = [n for n, *own in zip(layout.columns, *kinds, strict=True) if len(set(own)) > 1]
@@ -63,13 +115,14 @@ def open_csv(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
         format="csv",
         counts=counts,
         locate=locate,
-        semicolons=layout.separator == ";",
+        decimal_comma=decimal_comma,
+        notes=layout.notes(),
     )
 
 
 def show_csv(data: LabelledData) -> Rows:
     """The rows with every cell as it is written, read from the files as they are asked for."""
-    layout = csv_layout(data.origin.files, data.origin.columns)
+    layout = csv_layout(data.origin.files, data.origin.columns, data.origin.reading.get("encoding"))
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         for path in layout.files:
@@ -78,7 +131,7 @@ def show_csv(data: LabelledData) -> Rows:
                     yield batch.select(list(columns))
 
     schema = pa.schema([(name, pa.string()) for name in layout.columns])
-    return Rows(schema, (), batches, layout.files, "csv")
+    return Rows(schema, (), batches, layout.files, format="csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +141,19 @@ class CsvLayout:
     files: tuple[Path, ...]
     separator: str
     columns: tuple[str, ...]
+    texts: Mapping[Path, CsvText]
     header: bool = True
+
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of how the files were read."""
+        odd = [path for path, text in self.texts.items() if text.guessed]
+        return (
+            f"{listed(odd)} is no UTF-8 and was read as cp1252; `encoding` says otherwise",
+        ) * bool(odd)
+
+    def records(self, path: Path) -> Iterator[tuple[str, list[str], int]]:
+        """Each record of a file: its text, its cells, the line it begins on."""
+        return records(path, self.separator, self.texts[path])
 
     def table(self, path: Path, as_text: Sequence[str]) -> Any:
         """One file as a typed table."""
@@ -111,13 +176,13 @@ class CsvLayout:
             include_columns=list(columns),
             strings_can_be_null=False,
         )
-        return pacsv.open_csv(source(path), *self._parsing(block), convert)
+        return pacsv.open_csv(source(path), *self._parsing(path, block), convert)
 
     def line(self, path: Path, row: int) -> int:
         """The line that a row begins on, as an editor counts."""
         with reading(path, _KIND):
-            later = itertools.islice(records(path, self.separator), row + self.header, None)
-            return next(later)[2]
+            above = self.header + bool(self.texts[path].separator)
+            return next(itertools.islice(self.records(path), row + above, None))[2]
 
     @contextmanager
     def explain(self, path: Path) -> Iterator[None]:
@@ -130,14 +195,30 @@ class CsvLayout:
             why = f"{path} cannot be read ({one_line(error)}); check that it is a whole {_KIND}"
         try:
             with reading(path, _KIND):
-                _refuse_ragged(path, self.separator, len(self.columns))
+                self._refuse_ragged(path)
         except InputError as clearer:
             why = str(clearer)
         raise InputError(why) from None
 
-    def _likely_types(self, path: Path, as_text: Sequence[str]) -> dict[str, Any]:
-        """Text where asked for, and numbers where the first block is: inference is slow."""
-        types = dict.fromkeys(as_text, pa.string())
+    def number_style(self, special: Sequence[str]) -> tuple[bool, list[str]]:
+        """Whether numbers have decimal commas, and the columns with points between thousands.
+
+        That is one for all files, by the first lines of the first.
+        """
+        with self.explain(self.files[0]):
+            first = self._first_lines(self.files[0])
+        if first is None:
+            return False, []
+        names = [name for name in self.columns if name not in special]
+        others = _not_numbers(first, names)
+        numbers = [name for name in names if name not in {*others}] if len(names) < _JUDGED else []
+        mark = decimal_mark([_cells(first, name) for name in [*others[:_JUDGED], *numbers]])
+        if mark != ",":
+            return not mark and self.separator == ";", []
+        return True, [name for name in numbers if grouped_by_points(_cells(first, name))]
+
+    def _first_lines(self, path: Path) -> Any:
+        """The first thousand lines as text, None if there are none."""
         for block in (_HEAD, _BLOCK):
             try:
                 with self.stream(path, self.columns, block) as stream:
@@ -145,24 +226,37 @@ class CsvLayout:
             except pa.ArrowInvalid:  # a longer line than that; what else is wrong shows later
                 continue
             if first is not None and len(first):
-                names = [name for name in self.columns if name not in types]
-                others = set(_not_numbers(first.slice(0, 1000), names))
-                types |= dict.fromkeys((n for n in names if n not in others), pa.float64())
-                break
+                return first.slice(0, 1000)
+        return None
+
+    def _likely_types(self, path: Path, as_text: Sequence[str]) -> dict[str, Any]:
+        """Text where asked for, and numbers where the first lines are: inference is slow."""
+        types = dict.fromkeys(as_text, pa.string())
+        first = self._first_lines(path)
+        if first is not None:
+            names = [name for name in self.columns if name not in types]
+            others = set(_not_numbers(first, names))
+            types |= dict.fromkeys((n for n in names if n not in others), pa.float64())
         return types
 
     def _read(self, path: Path, types: dict[str, Any]) -> Any:
         convert = pacsv.ConvertOptions(
             column_types=types, null_values=list(MISSING), strings_can_be_null=False
         )
-        return pacsv.read_csv(source(path), *self._parsing(), convert)
+        return pacsv.read_csv(source(path), *self._parsing(path), convert)
 
-    def _parsing(self, block: int | None = None) -> tuple[Any, Any]:
-        names = None if self.header else list(self.columns)
-        return (
-            pacsv.ReadOptions(block_size=block or _BLOCK, use_threads=False, column_names=names),
-            pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+    def _parsing(self, path: Path, block: int | None = None) -> tuple[Any, Any]:
+        text = self.texts[path]
+        reads = pacsv.ReadOptions(
+            block_size=block or _BLOCK,
+            use_threads=False,
+            column_names=None if self.header else list(self.columns),
+            skip_rows=int(bool(text.separator)),
+            encoding="utf8"
+            if text.encoding == "utf-8"
+            else text.encoding.removesuffix("-le").removesuffix("-be"),
         )
+        return reads, pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
 
     def _tidy(self, path: Path, table: Any) -> Any:
         """Make empty cells of text missing and whole numbers floats; refuse an open quote."""
@@ -180,13 +274,40 @@ class CsvLayout:
         last = tidy.column(len(self.columns) - 1)
         if len(tidy) and pa.types.is_string(last.type):
             cell = last[-1].as_py() or ""
-            if "\n" in cell and not _ends_quoted(path):
+            if self.texts[path].newline in cell and not self._ends_quoted(path):
                 line = self.line(path, len(tidy) - 1)
                 raise InputError(f"{path} has an open quote in line {line} or later; close it")
         return tidy
 
+    def _ends_quoted(self, path: Path) -> bool:
+        last = b""
+        with opened(path) as file:
+            while block := file.read(_BLOCK):
+                last = (last + block)[-4096:]
+        return last.rstrip(b"\r\n\0").endswith((b'"', b'"\0'))
 
-def csv_layout(files: Sequence[Path], named: Sequence[str] = ()) -> CsvLayout:
+    def _refuse_ragged(self, path: Path) -> None:
+        """Name the first line that has another number of cells than the header."""
+        width = len(self.columns)
+        above = bool(self.texts[path].separator)
+        rows = itertools.islice(self.records(path), above, None)
+        for number, (_, cells, line) in enumerate(rows):
+            if len(cells) == width:
+                continue
+            remedy = f"correct the line, or quote cells that hold the separator {self.separator!r}"
+            if width == 1 and len(cells) > 2:
+                remedy = "remove what stands above the names of the columns"
+            elif number <= 1 and len(next(rows, (0, [], 0))[1]) == len(cells):
+                remedy = "the first line must name every column, and nothing else"
+            raise InputError(
+                f"line {line} of {path} has {len(cells)} {'cell' if len(cells) == 1 else 'cells'} "
+                f"and the header has {width}; {remedy}"
+            )
+
+
+def csv_layout(
+    files: Sequence[Path], named: Sequence[str] = (), encoding: str | None = None
+) -> CsvLayout:
     """The layout of the files, of which all must have the header of the first.
 
     Where the first line has none of the `named` columns and they are whole numbers, the file has
@@ -194,7 +315,8 @@ def csv_layout(files: Sequence[Path], named: Sequence[str] = ()) -> CsvLayout:
     """
     for path in files:
         unpacked_size(path)
-    columns, separator = _first_record(files[0])
+    texts = {path: text_of(path, encoding) for path in files if not path.is_dir()}
+    columns, separator = _first_record(files[0], texts)
     counted = [str(i + 1) for i in range(len(columns))]
     wanted = [name for name in named if name != "label"]
     header = not wanted or any(n in columns for n in wanted) or not set(wanted) <= set(counted)
@@ -205,31 +327,32 @@ def csv_layout(files: Sequence[Path], named: Sequence[str] = ()) -> CsvLayout:
         names = listed(list(map(repr, twice)))
         raise InputError(f"{files[0]} has several columns named {names}; rename some")
     for path in files[1:]:
-        own, _ = _first_record(path)
+        own, _ = _first_record(path, texts)
         if own != columns if header else len(own) != len(columns):
             raise InputError(
                 f"{path} has the columns {listed(own)}, and {files[0]} has {listed(columns)}; "
                 "files read together need one header"
             )
-    return CsvLayout(tuple(files), separator, tuple(columns), header)
+    return CsvLayout(tuple(files), separator, tuple(columns), texts, header)
 
 
-def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]]:
-    """Each record of the file, header first: its bytes, its cells, the line it begins on."""
-    taken: list[bytes] = []
+def records(path: Path, separator: str, text: CsvText) -> Iterator[tuple[str, list[str], int]]:
+    """Each record of the file, what is above it first: its text, its cells, its first line."""
+    taken: list[str] = []
 
     def lines(file: Any) -> Iterator[str]:
-        for number, raw in enumerate(file):
-            taken.append(raw)
-            yield raw.decode("utf-8-sig" if number == 0 else "utf-8")
+        for line in file:
+            taken.append(line)
+            yield line.removeprefix("\ufeff")
 
     with opened(path) as file:
-        reader = csv.reader(lines(file), delimiter=separator)
+        decoded = io.TextIOWrapper(file, text.encoding, newline=text.newline)
+        reader = csv.reader(lines(decoded), delimiter=separator)
         begin = 1
         try:
             for cells in reader:
                 if cells:  # an empty line is no record
-                    yield b"".join(taken), cells, begin
+                    yield "".join(taken), cells, begin
                 taken.clear()
                 begin = reader.line_num + 1
         except csv.Error as error:
@@ -239,19 +362,21 @@ def records(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]
             ) from None
 
 
-def _first_record(path: Path) -> tuple[list[str], str]:
+def _first_record(path: Path, texts: Mapping[Path, CsvText]) -> tuple[list[str], str]:
     """The cells of the first line, and what separates them.
 
-    That is what splits the first lines into the most cells, as many in each; else the first line.
+    That is what the file says, or what splits the first lines into the most cells, as many in each;
+    else the first line.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder, and a CSV file is expected; name the file")
     best: list[str] = []
-    separator, alike = _SEPARATORS[0], False
+    text = texts[path]
+    separator, alike = text.separator or _SEPARATORS[0], False
     with reading(path, _KIND):
-        _refuse_other_encoding(path)
-        for candidate in _SEPARATORS:
-            some = [cells for _, cells, _ in itertools.islice(_readable(path, candidate), _LINES)]
+        for candidate in [text.separator] if text.separator else _SEPARATORS:
+            lines = _readable(path, candidate, text)
+            some = [cells for _, cells, _ in itertools.islice(lines, bool(text.separator), _LINES)]
             if not some:
                 continue
             even = len(some[0]) > 1 and all(len(cells) == len(some[0]) for cells in some)
@@ -262,41 +387,14 @@ def _first_record(path: Path) -> tuple[list[str], str]:
     return best, separator
 
 
-def _readable(path: Path, separator: str) -> Iterator[tuple[bytes, list[str], int]]:
+def _readable(path: Path, separator: str, text: CsvText) -> Iterator[tuple[str, list[str], int]]:
     """The records up to one that cannot be read; the first must be readable."""
-    rest = records(path, separator)
+    rest = records(path, separator, text)
     first = next(rest, None)
     if first is not None:
         yield first
-        with suppress(InputError, UnicodeDecodeError):
+        with suppress(InputError):
             yield from rest
-
-
-def _refuse_other_encoding(path: Path) -> None:
-    with opened(path) as file:
-        begins = file.read(2)
-        rest = b"" if begins in (b"PK", b"PA") else file.readline(1 << 16)
-    if begins in (b"\xff\xfe", b"\xfe\xff"):
-        raise _other_encoding(path, "is text in UTF-16", "UTF-16")
-    if b"\0" in rest:
-        return  # no text at all, which is said elsewhere
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(begins + rest)
-    except UnicodeDecodeError:
-        raise _other_encoding(path, "is not text in UTF-8 near line 1") from None
-
-
-def _other_encoding(path: Path, what: str, encoding: str = "LATIN1") -> InputError:
-    convert = f"iconv -f {encoding} -t UTF-8 converts it"
-    return InputError(f"{path} {what}; save it as UTF-8 ({convert})")
-
-
-def _ends_quoted(path: Path) -> bool:
-    last = b""
-    with opened(path) as file:
-        while block := file.read(_BLOCK):
-            last = (last + block)[-4096:]
-    return last.rstrip(b"\r\n").endswith(b'"')
 
 
 def _not_numbers(batch: Any, names: Sequence[str]) -> list[str]:
@@ -317,51 +415,46 @@ def _not_numbers(batch: Any, names: Sequence[str]) -> list[str]:
     return []
 
 
-def _refuse_ragged(path: Path, separator: str, width: int) -> None:
-    """Name the first line that is not UTF-8 or has another number of cells than the header."""
-    line = 1
-    try:
-        for _, cells, line in records(path, separator):
-            if len(cells) == width:
-                continue
-            remedy = f"correct the line, or quote cells that hold the separator {separator!r}"
-            if width == 1 and len(cells) > 2:
-                remedy = "remove what stands above the names of the columns"
-            raise InputError(
-                f"line {line} of {path} has {len(cells)} cells and the header has {width}; {remedy}"
-            )
-    except UnicodeDecodeError:
-        raise _other_encoding(path, f"is not text in UTF-8 near line {line + 1}") from None
+def _cells(batch: Any, name: str) -> Any:
+    """Cells of a column of text without those that say that they are missing."""
+    cells = pc.utf8_trim_whitespace(batch.column(name))
+    return pc.if_else(pc.is_in(cells, pa.array(MISSING)), None, cells)
 
 
 def write_csv(data: LabelledData, change: Change, path: Path) -> None:
     """Write kept records byte by byte; only a changed or an added cell is written anew."""
-    layout = csv_layout(data.origin.files, (data.origin.label,))
-    with path.open("xb") as out:
+    files, encoding = data.origin.files, data.origin.reading.get("encoding")
+    named = data.origin.reading.get("annotators") or (data.origin.label,)
+    layout = csv_layout(files, named, encoding)
+    first = layout.texts[files[0]]
+    with path.open("x", encoding=first.encoding, newline="") as out:
         out.writelines(_changed_records(data, change, layout))
 
 
-def _changed_records(data: LabelledData, change: Change, layout: CsvLayout) -> Iterator[bytes]:
-    separator, row, end = layout.separator, -1, b"\n"
-    at = layout.columns.index(data.origin.label)
+def _changed_records(data: LabelledData, change: Change, layout: CsvLayout) -> Iterator[str]:
+    separator, row, end = layout.separator, -1, "\n"
+    own = [layout.columns.index(name) for name in data.origin.own_columns]
     relabelled = change.relabelled(data)
     marked = {layout.columns.index(name): values for name, values in change.marks.items()}
     for number, file in enumerate(layout.files):
-        for position, (raw, cells, _) in enumerate(records(file, separator)):
-            body = raw.rstrip(b"\r\n")
+        hints = bool(layout.texts[file].separator)
+        for position, (raw, cells, _) in enumerate(layout.records(file)):
+            body = raw.rstrip("\r\n")
             end = raw[len(body) :] or end
-            if position == 0 and layout.header:
+            if position < hints + layout.header:
                 if number == 0:
-                    yield body + _further_cells(list(change.columns), separator) + end
+                    names = list(change.columns) if position == hints else []
+                    yield body + _further_cells(names, separator) + end
                 continue
             row += 1
             if row >= len(change.keep):
                 break
+            change.refuse_other_row(data, row, [cells[i] for i in own])
             if not change.keep[row]:
                 continue
             new: dict[int, str] = {}
             if change.labels is not None and relabelled[row]:
-                new[at] = str(change.labels[row])
+                new[own[0]] = str(change.labels[row])
             for column, values in marked.items():
                 word = str(values[row]).lower()
                 if change.has_label(row) and cells[column].strip().lower() != word:
@@ -377,47 +470,47 @@ def _changed_records(data: LabelledData, change: Change, layout: CsvLayout) -> I
         )
 
 
-def replace_cell(body: bytes, cells: list[str], at: int, separator: str) -> bytes:
-    """The bytes of a record with one of its cells replaced, all others as they were written.
+def replace_cell(body: str, cells: list[str], at: int, separator: str) -> str:
+    """The text of a record with one of its cells replaced, all others as they were written.
 
     Where quotes stand inside cells that are not quoted the whole record is written anew.
 
-    >>> replace_cell(b'"x, y",2,c', ["x, y", "2", "b"], 2, ",")
-    b'"x, y",2,b'
+    >>> replace_cell('"x, y",2,c', ["x, y", "2", "b"], 2, ",")
+    '"x, y",2,b'
     """
     begin, end, column, quoted = 0, len(body), 0, False
-    for place, byte in enumerate(body):
-        if byte == ord('"'):
+    for place, character in enumerate(body):
+        if character == '"':
             quoted = not quoted
-        elif byte == ord(separator) and not quoted:
+        elif character == separator and not quoted:
             if column == at:
                 end = place
                 break
             begin, column = place + 1, column + 1
-    made = body[:begin] + record_bytes([cells[at]], separator) + body[end:]
-    text = io.StringIO(made.decode("utf-8-sig"), newline="")
+    made = body[:begin] + record_text([cells[at]], separator) + body[end:]
+    text = io.StringIO(made.removeprefix("\ufeff"), newline="")
     same = [*csv.reader(text, delimiter=separator)] == [cells]
-    return made if same else record_bytes(cells, separator)
+    return made if same else record_text(cells, separator)
 
 
-def _further_cells(values: list[Any], separator: str) -> bytes:
+def _further_cells(values: list[Any], separator: str) -> str:
     if not values:
-        return b""
+        return ""
     plain = [v.item() if isinstance(v, np.generic) else v for v in values]
     words = [str(v).lower() if isinstance(v, bool) else v for v in plain]
-    return separator.encode() + record_bytes(words, separator)
+    return separator + record_text(words, separator)
 
 
-def record_bytes(cells: list[Any], separator: str = ",") -> bytes:
+def record_text(cells: list[Any], separator: str = ",") -> str:
     r"""One record of CSV, without its end.
 
-    >>> record_bytes(["a,b", 1.5, "two\nlines"])
-    b'"a,b",1.5,"two\nlines"'
+    >>> record_text(["a,b", 1.5, "two\nlines"])
+    '"a,b",1.5,"two\nlines"'
     """
     out = io.StringIO(newline="")
     end = "\r\n"  # both are quoted inside cells for it
     csv.writer(out, delimiter=separator, lineterminator=end).writerow(cells)
-    return out.getvalue().removesuffix(end).encode()
+    return out.getvalue().removesuffix(end)
 
 
 def write_lines(
@@ -434,4 +527,4 @@ def write_lines(
         for cells in itertools.chain([header], rows):
             if guard:
                 cells = [guard_text(cell) if isinstance(cell, str) else cell for cell in cells]
-            out.write(record_bytes(cells) + b"\n")
+            out.write(record_text(cells).encode() + b"\n")

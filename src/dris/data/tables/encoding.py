@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,21 @@ from dris.core.errors import InputError, parameter
 from dris.core.large.mapped import allocate
 from dris.data.files import one_line, refuse_larger_than_memory
 from dris.data.findings import row_keys
-from dris.data.labelled import Feature, How, NothingToLearnError, ReadOptions
-from dris.data.tables.rows import Rows, is_number, is_vector
-from dris.data.tables.words import Encoder, LeftOut, describe_gaps, encoder_of, fill_with_median
+from dris.data.labelled import Feature, How, NothingToLearnError, ReadOptions, center_of
+from dris.data.tables.rows import Rows, is_number, is_text, is_vector, is_word
+from dris.data.tables.words import (
+    Encoder,
+    LeftOut,
+    describe_gaps,
+    encoder_of,
+    fill_with_median,
+    trim,
+)
+from dris.data.tables.written import decimal_mark
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _CELLS = 1 << 22  # at once
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|uuid|guid|key|nr|index|idx|row|rownames?|no)$", re.I)
-_OF_OTHERS = re.compile(r"(^|[_\W])(id|ids|uuid|guid|nr)$", re.I)
-MIN_SHARED_IDS = 50  # values, above which a column that is called an id is one though they repeat
 MIN_ID_ROWS = 20  # before a run of whole numbers is taken for a numbering
 MAX_GAP_NOTES = 3  # columns with gaps that have a note each
 
@@ -47,23 +53,30 @@ def encode(
     rows: Rows,
     names: Sequence[str],
     options: ReadOptions,
+    shared: Sequence[str] = (),
     without: Mapping[str, Sequence[str]] | None = None,
 ) -> Encoded:
     """Encode every column that can be learned from as numbers; name the others with the reason.
 
-    Columns that were asked for by name are all encoded, or refused in one message. Texts are read
-    `without` the words that are given for their column.
+    Columns that were asked for by name are all encoded, or refused in one message. Those `shared`
+    by several rows name their groups. Texts are read `without` the words given for their column.
     """
     asked = options.features is not None
+    aside = [LeftOut(n, "is an id that several rows share") for n in names if n in shared]
+    names = [name for name in names if name not in shared]
     kinds = {name: rows.schema.field(name).type for name in names}
+    rows = _with_number_style(rows, [name for name, kind in kinds.items() if is_text(kind)])
     survey = survey_numbers(rows, [name for name, kind in kinds.items() if is_number(kind)])
-    left_out = [] if asked else _left_out_numbers(survey, rows.count)
+    left_out = aside if asked else aside + _left_out_numbers(survey, rows.count)
     encoders: dict[str, Encoder] = {}
     for name, kind in kinds.items():
         if is_number(kind):
             continue
+        made: Encoder | LeftOut
         if is_vector(kind):
             made = _vector(rows, name)
+        elif not is_word(kind):
+            made = LeftOut(name, f"holds {one_line(kind, 60)}, no number, date, text or vector")
         else:
             made = encoder_of(name, kind, _cells(rows, name, without), rows, options)
         if isinstance(made, LeftOut):
@@ -94,8 +107,7 @@ def encode(
         gaps |= {name: (encoder.gaps, encoder.first_gap) for name, encoder in encoders.items()}
         _refuse_gaps(rows, {name: gap for name, gap in gaps.items() if gap[0]})
     marked = options.missing == "mark"
-    x, features = _fill(rows, used, survey, encoders, marked=marked, without=without)
-    keys = row_keys(x)
+    x, features, keys = _fill(rows, used, survey, encoders, marked=marked, without=without)
     for encoder in encoders.values():
         if encoder.keys is not None:
             keys = keys * _ODD + encoder.keys
@@ -112,8 +124,11 @@ def _fill(
     *,
     marked: bool,
     without: Mapping[str, Sequence[str]] | None,
-) -> tuple[NDArray[np.float32], tuple[Feature, ...]]:
-    """The features side by side, in the order of the columns; every value finite."""
+) -> tuple[NDArray[np.float32], tuple[Feature, ...], NDArray[np.uint64]]:
+    """The features side by side, in the order of the columns, every value finite; keys of rows.
+
+    Keys are those of the numbers as the file has them: float32 may merge some.
+    """
     features: list[Feature] = []
     begins: dict[str, int] = {}
     at = 0
@@ -132,9 +147,15 @@ def _fill(
     numbers = [name for name in used if name not in encoders]
     places = np.array([begins[name] for name in numbers], dtype=np.int64)
     gaps = np.array([marked and survey[name].gaps > 0 for name in numbers], dtype=np.bool_)
+    low, high = (
+        np.array([getattr(survey[name], end) for name in numbers]) for end in ("low", "high")
+    )
+    center = center_of(low, high)
+    keys = np.zeros(rows.count, dtype=np.uint64)
     for begin, block in number_blocks(rows, numbers):
         part = x[begin : begin + len(block)]
-        part[:, places] = block
+        part[:, places] = block - center
+        keys[begin : begin + len(block)] = row_keys(block)
         if gaps.any():
             part[:, places[gaps] + 1] = ~np.isfinite(block[:, gaps])
     for name in numbers:
@@ -142,8 +163,21 @@ def _fill(
             fill_with_median(x[:, begins[name]])
     for name, encoder in encoders.items():
         width = sum(f.width for f in encoder.features)
-        encoder.put(_cells(rows, name, without), x[:, begins[name] : begins[name] + width])
-    return x, tuple(features)
+        part = x[:, begins[name] : begins[name] + width]
+        encoder.put(_cells(rows, name, without), part)
+        keys = keys * _ODD + row_keys(part)
+    return x, tuple(features), keys
+
+
+def _with_number_style(rows: Rows, names: Sequence[str]) -> Rows:
+    """The rows, whose words say together whether numbers have decimal commas; a CSV file did."""
+    if rows.format == "csv" or not names:
+        return rows
+    first = next(iter(rows.batches(names)), None)
+    if first is None:
+        return rows
+    some = [trim(cells) for cells in first.slice(0, 1000).columns]
+    return replace(rows, decimal_comma=decimal_mark(some) == ",")
 
 
 def _cells(rows: Rows, name: str, without: Mapping[str, Sequence[str]] | None) -> Any:
@@ -235,7 +269,6 @@ class NumberColumn:
     high: float
     hash: int
     is_id: bool
-    is_shared_id: bool
 
 
 Survey = Mapping[str, NumberColumn]
@@ -252,8 +285,6 @@ def _left_out_numbers(survey: Survey, rows: int) -> list[LeftOut]:
             out.append(LeftOut(name, f"is {column.low:g} in every row"))
         elif column.is_id:
             out.append(LeftOut(name, "is an id", names_rows=True))
-        elif column.is_shared_id:
-            out.append(LeftOut(name, "is an id that several rows share"))
         elif column.hash in seen:
             out.append(LeftOut(name, f"is a copy of {seen[column.hash]!r}"))
         else:
@@ -319,12 +350,10 @@ def survey_numbers(rows: Rows, names: Sequence[str]) -> Survey:
         like_id = high[i] - low[i] + 1 == rows.count or bool(_ID_NAME.search(name))
         candidate = bool(whole[i]) and not gaps[i] and rows.count >= MIN_ID_ROWS and like_id
         is_id = candidate and _different(rows, name) == rows.count
-        again = bool(whole[i]) and not is_id and bool(_OF_OTHERS.search(name))
         survey[name] = NumberColumn(
             *(int(gaps[i]), int(infinite[i]), int(first[i])),
             *(float(low[i]), float(high[i]), int(digest[i])),
             is_id=is_id,
-            is_shared_id=again and _different(rows, name) > MIN_SHARED_IDS,
         )
     return survey
 

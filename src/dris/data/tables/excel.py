@@ -39,7 +39,10 @@ def write_excel(data: LabelledData, change: Change, path: Path) -> None:
     """Write the sheet with the rows that stay: values, not colours or formulas."""
     openpyxl = _openpyxl()
     before, header, rows, _ = _sheet(data.origin.files[0])
-    at = [str(cell) for cell in header].index(data.origin.label)
+    names = [str(cell) for cell in header]
+    own = [names.index(name) for name in data.origin.own_columns]
+    for i, row in enumerate(rows):
+        change.refuse_other_row(data, i, [row[at] if at < len(row) else None for at in own])
     relabelled = change.relabelled(data)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("data")
@@ -51,7 +54,7 @@ def write_excel(data: LabelledData, change: Change, path: Path) -> None:
             continue
         cells = list(row) + [None] * (len(header) - len(row))
         if change.labels is not None and relabelled[i]:
-            cells[at] = change.labels[i].item()
+            cells[own[0]] = change.labels[i].item()
         for name, marks in change.marks.items() if change.has_label(i) else ():
             cells[data.origin.columns.index(name)] = bool(marks[i])
         sheet.append([*cells, *(values[i].item() for values in change.columns.values())])
@@ -94,7 +97,7 @@ def _openpyxl() -> Any:
         import openpyxl
     except ImportError:
         raise InputError(
-            "Excel files need the extra excel; pip install 'dris[excel]', or save the sheet as CSV"
+            "Excel files need the extra excel; pip install '.[excel]', or save the sheet as CSV"
         ) from None
     return openpyxl
 

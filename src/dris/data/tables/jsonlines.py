@@ -44,6 +44,8 @@ def write_jsonlines(data: LabelledData, change: Change, path: Path) -> None:
         for file in data.origin.files:
             for line in _lines(file):
                 row += 1
+                old = from_json(line)
+                change.refuse_other_row(data, row, [old.get(n) for n in data.origin.own_columns])
                 if not change.keep[row]:
                     continue
                 new: dict[str, Any] = {}
@@ -53,8 +55,7 @@ def write_jsonlines(data: LabelledData, change: Change, path: Path) -> None:
                     new |= {name: bool(marks[row]) for name, marks in change.marks.items()}
                 new |= {name: values[row].item() for name, values in change.columns.items()}
                 if new:
-                    whole = {**from_json(line), **new}
-                    out.write(json.dumps(whole, ensure_ascii=False).encode() + b"\n")
+                    out.write(json.dumps({**old, **new}, ensure_ascii=False).encode() + b"\n")
                 else:
                     out.write(line.rstrip(b"\r\n") + b"\n")
 

@@ -1,8 +1,8 @@
 """Columns that say what an example is: its label, its id, whether its label is trusted."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError, Problems
+from dris.core.noise.annotators import Answers, find_consensus
 from dris.core.validate import check_ids
-from dris.data.files import fingerprint_of, listed, one_line, reading
-from dris.data.findings import leaks_in, merge_spellings, spelling_of
-from dris.data.labelled import INDEX_COLUMNS, LabelledData, Leak, Origin, ReadOptions, Value
+from dris.data.files import listed, one_line, reading
+from dris.data.findings import leaks_in, merge_spellings
+from dris.data.labelled import (
+    INDEX_COLUMNS,
+    LabelledData,
+    Leak,
+    Origin,
+    ReadOptions,
+    Value,
+    spelling_of,
+)
+from dris.data.tables.annotators import answers_in_columns, answers_in_file
 from dris.data.tables.encoding import Encoded, encode
+from dris.data.tables.groups import Groups, may_name_groups, read_groups
 from dris.data.tables.rows import Rows, is_text, plain
 
 Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"
@@ -27,13 +38,15 @@ _YES, _NO = {"1", "true", "yes", "t", "y"}, {"0", "false", "no", "f", "n", ""}
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What stands beside the features: labels and their values, ids, which are trusted."""
+    """What stands beside the features: labels and their values, ids, groups, which are trusted."""
 
     labels: NDArray[np.int64]
     classes: tuple[Value, ...]
     ids: NDArray[Any]
     trusted: NDArray[np.bool_]
+    groups: Groups
     notes: tuple[str, ...] = ()
+    answers: Answers | None = None
 
 
 def read_labels(
@@ -43,29 +56,73 @@ def read_labels(
     options: ReadOptions,
     problems: Problems,
     *,
+    may_group: Sequence[str] = (),
     written: bool = False,
 ) -> Labels | None:
-    """Labels, ids and trust of n rows; None if there are problems, which are collected.
+    """Labels, ids, groups and trust of n rows; None if there are problems, which are collected.
 
-    `column` gives the cells of a column and says where they stand.
+    `column` gives the cells of a column and says where they stand; `may_group` are columns that
+    name groups where nobody named one.
     """
     labels = np.zeros(0, np.int64)
     classes: tuple[Value, ...] = ()
     notes: tuple[str, ...] = ()
+    answers: Answers | None = None
     with problems.collected():
-        cells, place = column(label)
-        labels, classes, notes = labels_of(cells, label, place, options, written=written)
+        if not options.annotators:
+            cells, place = column(label)
+            labels, classes, notes = labels_of(cells, label, place, options, written=written)
     ids: NDArray[Any] = check_ids(None, n)
     with problems.collected():
         if options.id is not None:
             cells, place = column(options.id)
             ids = ids_of(typed_text(cells) if written else cells, options.id, place)
+    with problems.collected():
+        if options.annotators:
+            answers, classes, notes = _read_answers(column, ids, options, written)
+            labels = consensus_of(answers, len(classes))
     trusted = np.zeros(n, dtype=np.bool_)
     with problems.collected():
         if options.trusted is not None:
             cells, place = column(options.trusted)
             trusted = trusted_of(typed_text(cells) if written else cells, options.trusted, place)
-    return None if problems.refusals else Labels(labels, classes, ids, trusted, notes)
+    groups = Groups()
+    with problems.collected():
+        if len(labels) == n:
+            groups = read_groups(lambda name: column(name)[0], may_group, labels, options)
+    if problems.refusals:
+        return None
+    return Labels(labels, classes, ids, trusted, groups, (*notes, *groups.notes), answers)
+
+
+def _read_answers(
+    column: Callable[[str], tuple[Any, Place]],
+    ids: NDArray[Any],
+    options: ReadOptions,
+    written: bool,
+) -> tuple[Answers, tuple[Value, ...], tuple[str, ...]]:
+    """The answers of several annotators, the classes, and what was joined."""
+    notes: list[str] = []
+
+    def read(cells: Any, name: str, place: Place) -> tuple[NDArray[np.int64], tuple[Value, ...]]:
+        text = is_text(plain(cells).type)
+        codes, classes, joined = labels_of(cells, name, place, options, written=written and text)
+        notes.extend(joined)
+        return codes, classes
+
+    if options.answers_file is not None:
+        answers, classes = answers_in_file(options.answers_file, ids, read)
+    else:
+        columns = {name: column(name)[0] for name in options.annotators}
+        answers, classes = answers_in_columns(columns, column(options.annotators[0])[1], read)
+    return answers, classes, tuple(notes)
+
+
+def consensus_of(answers: Answers, classes: int) -> NDArray[np.int64]:
+    """The consensus of the answers as labels; -1 where nobody answered."""
+    labels = find_consensus(answers, classes).labels
+    labels[np.bincount(answers.row, minlength=answers.examples) == 0] = -1
+    return labels
 
 
 def typed_text(array: Any) -> Any:
@@ -145,8 +202,10 @@ def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
             f"column {one_line(name)!r} differs in each of the {there} rows, as an id does; name "
             "the column of classes with `label`"
         )
-    # More than twenty numbers, each in fewer than ten rows, are no classes to learn.
-    if pa.types.is_integer(array.type) and len(values) > 20 and there < 10 * len(values):
+    # More than twenty numbers that do not count classes, or each in fewer than ten rows, are none.
+    counts = pa.types.is_integer(array.type) and max(values) - min(values) == len(values) - 1
+    rows_each = 10 if counts and min(values) in (0, 1) else 20
+    if pa.types.is_integer(array.type) and len(values) > 20 and there < rows_each * len(values):
         raise InputError(
             f"column {one_line(name)!r} holds {len(values)} different numbers in {there} rows, as "
             f"a quantity does, and a label is a class; {_RANGES}"
@@ -189,7 +248,8 @@ def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
         before = int(np.flatnonzero(codes == codes[row])[0])
         raise InputError(
             f"the id {one_line(repr(array[row].as_py()))} is in {place(before)} and again in "
-            f"{place(row)}; ids must differ, so remove one or name another column with `id`"
+            f"{place(row)}; ids must differ, so remove one or name another column with `id` "
+            "(rows that belong together: `group`)"
         )
     if is_text(array.type):
         words = array.to_pylist()
@@ -287,7 +347,8 @@ def read_columns(
         encoded = None
         with problems.collected():
             if not options.labels_only:
-                encoded = encode(rows, chosen, options)
+                shared = () if marks is None else marks.groups.columns
+                encoded = encode(rows, chosen, options, shared)
         problems.refuse()
         if marks is None:  # which has been refused
             raise InputError(f"{rows.where} cannot be read; check it")
@@ -298,7 +359,7 @@ def read_columns(
         left_out = True
         if words:
             try:
-                encoded = encode(rows, chosen, options, without=words)
+                encoded = encode(rows, chosen, options, marks.groups.columns, without=words)
             except InputError:  # nothing else to learn from
                 left_out = False
         data = _drop_leaks(rows, label, options, marks, encoded)
@@ -307,15 +368,18 @@ def read_columns(
 
 
 def labels_in(rows: Rows, label: str, options: ReadOptions, problems: Problems) -> Labels | None:
-    """Labels, ids and trust of every row; None if there are problems, which are collected."""
-    special = options.special(label)
+    """Labels, ids, groups and trust of every row; None if there are problems, collected."""
+    may_group = [name for name in may_name_groups(rows.schema.names, options) if name != label]
+    special = [*options.special(label), *may_group]
     whole = pa.Table.from_batches(list(rows.batches(special))).combine_chunks()
 
     def column(name: str) -> tuple[Any, Place]:
         return whole.column(special.index(name)), rows.place
 
     written = rows.format == "csv"
-    return read_labels(column, label, rows.count, options, problems, written=written)
+    return read_labels(
+        column, label, rows.count, options, problems, may_group=may_group, written=written
+    )
 
 
 def labelled_rows(
@@ -324,26 +388,30 @@ def labelled_rows(
     options: ReadOptions,
     marks: Labels,
     *,
-    beside: Sequence[Path] = (),
+    beside: Sequence[bytes] = (),
     **more: Any,
 ) -> LabelledData:
-    """Labelled data of the rows; `beside` are files that were read too, `more` the features."""
+    """Labelled data of the rows; `beside` are digests of further files, `more` the features."""
     more["x"].flags.writeable = False
     return LabelledData(
         labels=marks.labels,
         classes=marks.classes,
         ids=marks.ids,
         trusted=marks.trusted,
+        groups=marks.groups.codes,
+        answers=marks.answers,
         origin=Origin(
             format=rows.format,
             files=rows.files,
-            fingerprint=fingerprint_of([*rows.files, *beside]),
+            fingerprint=hashlib.sha256(b"".join([*rows.digests, *beside])).hexdigest(),
             label=label,
             id=options.id,
             columns=tuple(rows.schema.names),
+            group=marks.groups.column,
         ),
         shown=None if rows.files else rows,
-        **{"features": (), **more},
+        leaks=(*more.pop("leaks", ()), *marks.groups.leaks),
+        **{"features": (), **more, "notes": (*rows.notes, *more.get("notes", ()))},
     )
 
 
@@ -369,7 +437,7 @@ def _drop_leaks(
     aside = [n for n in rows.schema.names if options.features is None and n in INDEX_COLUMNS]
     index = [f"column {name!r}" if name else "a column without a name" for name in aside]
     notes = [f"{what} is taken for an index and left out" for what in index]
-    _, groups = np.unique(encoded.keys, return_inverse=True)
+    _, copies = np.unique(encoded.keys, return_inverse=True)
     return labelled_rows(
         rows,
         label,
@@ -379,7 +447,7 @@ def _drop_leaks(
         features=features,
         notes=(*marks.notes, *encoded.notes, *notes),
         leaks=tuple(leaks),
-        groups=groups,
+        copies=copies,
     )
 
 

@@ -3,7 +3,7 @@
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError, Problems
 from dris.core.validate import first_not_finite
 from dris.data.files import fingerprint_of, listed, one_line, reading, refuse_larger_than_memory
-from dris.data.labelled import Change, Feature, LabelledData, Origin, ReadOptions
+from dris.data.findings import row_keys
+from dris.data.labelled import Change, Feature, LabelledData, Origin, ReadOptions, center_of
+from dris.data.tables.groups import may_name_groups
 from dris.data.tables.label_columns import read_labels
 from dris.data.tables.words import fill_with_median
 
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 _PORTION = 8 << 20  # bytes at once
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -50,19 +53,34 @@ class Stored:
                 blob = file.read(count * width * self.dtype.itemsize)
                 yield np.frombuffer(blob, dtype=self.dtype).reshape(count, *self.shape[1:])
 
-    def read_into(self, out: NDArray[Any]) -> None:
-        """Put all rows into an array, a portion at a time."""
-        begin = 0
-        for part in self.rows():
-            here = out[begin : begin + len(part)] if self.shape else out
+    def read_into(self, out: NDArray[np.float32], keys: NDArray[np.uint64]) -> None:
+        """Put all rows into an array as `to_float32` does, by portions; add to their keys."""
+        low, high = np.full(out.shape[1], np.inf), np.full(out.shape[1], -np.inf)
+        if self.dtype.itemsize > 2 and self.dtype != np.float32:
+            for block in self._blocks(out.shape[1]):
+                fine = np.isfinite(block)
+                low = np.minimum(low, np.where(fine, block, np.inf).min(axis=0))
+                high = np.maximum(high, np.where(fine, block, -np.inf).max(axis=0))
+        begin, center = 0, center_of(low, high)
+        for block in self._blocks(out.shape[1]):
+            here = slice(begin, begin + len(block))
             with np.errstate(over="ignore", invalid="ignore"):
-                here[...] = part.reshape(here.shape)
-            begin += len(here) if self.shape else 1
+                out[here] = block - center
+            keys[here] = keys[here] * _ODD + row_keys(block)
+            begin += len(block)
+
+    def _blocks(self, width: int) -> Iterator[NDArray[np.float64]]:
+        for part in self.rows():
+            yield part.reshape(len(part), width).astype(np.float64)
 
     def whole(self) -> NDArray[Any]:
         """All of it, in the machine's own byte order."""
         out = np.empty(self.shape, self.dtype.newbyteorder("="))
-        self.read_into(out)
+        begin = 0
+        for part in self.rows():
+            here = out[begin : begin + len(part)] if self.shape else out
+            here[...] = part
+            begin += len(here) if self.shape else 1
         return out
 
     @property
@@ -104,6 +122,7 @@ def read_npz(files: Sequence[Path], options: ReadOptions) -> LabelledData:
     array of bytes: (N, C, H, W), (N, H, W, C) or (N, H, W).
     """
     (path,) = files
+    fingerprint = fingerprint_of(files)
     arrays = stored_npz(path)
     with reading(path, "NPZ file"):
         label, chosen = options.resolve(list(arrays), path)
@@ -111,11 +130,12 @@ def read_npz(files: Sequence[Path], options: ReadOptions) -> LabelledData:
             n = arrays[label].shape[:1]
             chosen = [c for c in chosen if arrays[c].shape[:1] == n]
             chosen = [c for c in chosen if arrays[c].dtype.kind in "fiub"]
-        return _read_arrays("npz", (path,), arrays, label, chosen, options)
+        origin = Origin("npz", (path,), fingerprint, label, options.id, tuple(arrays))
+        return _read_arrays(origin, arrays, chosen, options)
 
 
 def read_npy(files: Sequence[Path], options: ReadOptions) -> LabelledData:
-    """Examples from an NPY file of features; label, id and trusted name further NPY files."""
+    """Examples from an NPY file of features; label, id, group and trusted name further files."""
     (path,) = files
     if options.label is None or options.features or options.without:
         raise InputError(f"{path} holds features only; name the NPY file of labels with `label`")
@@ -123,30 +143,25 @@ def read_npy(files: Sequence[Path], options: ReadOptions) -> LabelledData:
     for name in beside:
         if not Path(name).is_file():
             raise InputError(f"{one_line(name)} is no file; beside {path} name NPY files")
+    every = (path, *(Path(name) for name in beside))
+    fingerprint = fingerprint_of(every)
     arrays = {name: stored_npy(Path(name)) for name in beside}
     arrays[path.stem] = stored_npy(path)
-    every = (path, *(Path(name) for name in beside))
+    origin = Origin("npy", every, fingerprint, options.label, options.id, tuple(arrays))
     with reading(path, "NPY file"):
-        return _read_arrays("npy", every, arrays, options.label, [path.stem], options)
+        return _read_arrays(origin, arrays, [path.stem], options)
 
 
 def _read_arrays(
-    kind: str,
-    files: tuple[Path, ...],
-    arrays: Mapping[str, Stored],
-    label: str,
-    chosen: list[str],
-    options: ReadOptions,
+    origin: Origin, arrays: Mapping[str, Stored], chosen: list[str], options: ReadOptions
 ) -> LabelledData:
+    files, label = origin.files, origin.label
     y = arrays[label]
     n = y.shape[0] if y.shape else 0
     if n < 1:
         raise InputError(f"{y.where} has no rows; at least two labels are needed")
     if options.labels_only:
         chosen = []
-    elif not chosen:
-        names = listed(list(arrays))
-        raise InputError(f"{files[0]} has no features of {n} rows; its arrays are {names}")
     used = [*chosen, *options.special(label)]
     for name in used:
         if arrays[name].shape[:1] != (n,):
@@ -155,15 +170,27 @@ def _read_arrays(
                 "all need one row for each example"
             )
     problems = Problems(files[0])
+    named = may_name_groups([name for name, a in arrays.items() if a.shape == (n,)], options)
     marks = read_labels(
-        lambda name: (_column(arrays[name]), arrays[name].place), label, n, options, problems
+        lambda name: (_column(arrays[name]), arrays[name].place),
+        label,
+        n,
+        options,
+        problems,
+        may_group=named,
     )
+    shared = () if marks is None else marks.groups.columns
+    chosen, used = [name for name in chosen if name not in shared], [*used, *shared]
+    if not chosen and not options.labels_only:
+        names = listed(list(arrays))
+        raise InputError(f"{files[0]} has no features of {n} rows; its arrays are {names}")
     x: NDArray[Any] = np.zeros((n, 0), dtype=np.float32)
     features: tuple[Feature, ...] = ()
+    copies: NDArray[Any] | None = None
     notes: list[str] = []
     with problems.collected():
         if chosen:
-            x, features = _features([arrays[name] for name in chosen], n)
+            x, features, copies = _features([arrays[name] for name in chosen], n)
             if x.dtype == np.float32:
                 gaps = fill_gaps(x, options.missing, str(files[0]))
                 notes += [gaps] if gaps else []
@@ -181,13 +208,18 @@ def _read_arrays(
         ids=marks.ids,
         trusted=marks.trusted,
         features=features,
-        origin=Origin(kind, files, fingerprint_of(files), label, options.id, tuple(arrays)),
+        origin=replace(origin, group=marks.groups.column),
         notes=(*marks.notes, *notes),
+        copies=copies,
+        groups=marks.groups.codes,
+        leaks=marks.groups.leaks,
     )
 
 
-def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature, ...]]:
-    """The arrays side by side as float32, or the only one as images of bytes."""
+def _features(
+    chosen: list[Stored], n: int
+) -> tuple[NDArray[Any], tuple[Feature, ...], NDArray[Any] | None]:
+    """The arrays side by side as float32, or the only one as images of bytes; keys of numbers."""
     first = chosen[0]
     for array in chosen:
         if array.dtype.kind not in "fiub":
@@ -206,16 +238,16 @@ def _features(chosen: list[Stored], n: int) -> tuple[NDArray[Any], tuple[Feature
         raise InputError(f"{first.where} has rows of no numbers; add features")
     if len(first.shape) > 2:
         refuse_larger_than_memory(first.path, n * width)
-        return channels_first(first.whole()), (Feature(first.name, "image", width),)
+        return channels_first(first.whole()), (Feature(first.name, "image", width),), None
     refuse_larger_than_memory(first.path, n * width * 4)
     x = np.empty((n, width), dtype=np.float32)
-    at, features = 0, []
+    at, features, keys = 0, [], np.zeros(n, dtype=np.uint64)
     for array in chosen:
         wide = array.shape[1] if len(array.shape) == 2 else 1
-        array.read_into(x[:, at : at + wide])
+        array.read_into(x[:, at : at + wide], keys)
         at += wide
         features.append(Feature(array.name, "number" if len(array.shape) == 1 else "vector", wide))
-    return x, tuple(features)
+    return x, tuple(features), keys.view(np.int64)
 
 
 def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
@@ -302,6 +334,10 @@ def write_npz(data: LabelledData, change: Change, path: Path) -> None:
             packed = any(e.compress_type != zipfile.ZIP_STORED for e in archive.infolist())
     else:
         arrays = {file.stem: stored_npy(file) for file in files}
+    stem: Callable[[str], str] = str if npz else lambda name: Path(name).stem
+    read = [_column(arrays[stem(name)]).to_pylist() for name in data.origin.own_columns]
+    for row, cells in enumerate(zip(*read, strict=True)):
+        change.refuse_other_row(data, row, cells)
     held = {}
     for name, array in arrays.items():
         whole = array.whole()
@@ -310,7 +346,7 @@ def write_npz(data: LabelledData, change: Change, path: Path) -> None:
     if change.labels is not None:
         new[data.origin.label] = change.labels[change.keep]
     for name, values in new.items():
-        own = name if npz else Path(name).stem
+        own = stem(name)
         old = held[own]
         if old.dtype.kind not in "US":
             values = values.astype(old.dtype)

@@ -39,7 +39,7 @@ def open_parquet(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
                 for batch in file.iter_batches(_BATCH, columns=list(columns), use_threads=False):
                     yield batch.select(list(columns))
 
-    return Rows(schemas[0], tuple(counts), batches, tuple(files), "parquet")
+    return Rows(schemas[0], tuple(counts), batches, tuple(files), format="parquet")
 
 
 def parquet_file(path: Path) -> Any:
@@ -71,6 +71,9 @@ def write_rows(rows: Rows, data: LabelledData, change: Change, path: Path, codec
             if change.labels is not None:
                 new[data.origin.label] = pa.array(change.labels[here].tolist())
             columns = list(batch.columns)
+            read = [batch.column(name).to_pylist() for name in data.origin.own_columns]
+            for row, cells in enumerate(zip(*read, strict=True), begin):
+                change.refuse_other_row(data, row, cells)
             for name, values in new.items():
                 at = rows.schema.names.index(name)
                 values = values.cast(rows.schema.field(name).type)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from dris.core.errors import InputError
 from dris.data.files import listed, one_line
 
+_BEGINS = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"BM", b"RIFF", b"II*", b"MM\0*", b"P")  # of images
 _BATCH = 1 << 16  # rows at once
 _IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 
@@ -24,11 +25,13 @@ class Rows:
     # yields record batches with the named columns, in order
     batches: Callable[[Sequence[str]], Iterator[Any]]
     files: tuple[Path, ...] = ()  # the files in order; none for a table in memory
+    digests: tuple[bytes, ...] = ()  # of the files, taken before anything was read
     format: str = "memory"  # the format's name
     # what whole-number labels mean, by column
     class_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     locate: Callable[[int], str] | None = None  # says where a row stands, if not by file and number
-    semicolons: bool = False  # whether semicolons separate cells, so that 1,5 is a number
+    notes: tuple[str, ...] = ()  # what is to be said of how it was opened
+    decimal_comma: bool = False  # whether 1,234 is a decimal number and 1.234 a whole one
 
     def __post_init__(self) -> None:
         twice = [name for name, times in Counter(self.schema.names).items() if times > 1]
@@ -101,6 +104,14 @@ def is_number(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
+def is_word(kind: Any) -> bool:
+    """True if an Arrow type is text in any form, a date, a time or nothing at all."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    tests = (pa.types.is_null, pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
+    return is_text(kind) or any(test(kind) for test in tests)
+
+
 def is_vector(kind: Any) -> bool:
     """True if an Arrow type is a list of numbers."""
     tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
@@ -126,11 +137,15 @@ def bytes_field(kind: Any) -> str | None:
 
 
 def holds_images(rows: Rows, name: str) -> bool:
-    """True if a column holds encoded images, or text whose first cell is the name of one."""
+    """True if the first cell of a column is an encoded image, or the name of one."""
     kind = rows.schema.field(name).type
-    if bytes_field(kind) is not None:
-        return True
-    if not is_text(kind):
+    inner = bytes_field(kind)
+    if inner is None and not is_text(kind):
         return False
     first = next(iter(rows.batches([name])), None)
-    return first is not None and len(first) > 0 and is_image_name(str(first.column(0)[0].as_py()))
+    if first is None or not len(first):
+        return False
+    if inner is None:
+        return is_image_name(str(first.column(0)[0].as_py()))
+    cells = (first.column(0).field(inner) if inner else first.column(0)).drop_null()
+    return not len(cells) or cells[0].as_py().startswith(_BEGINS)

@@ -17,6 +17,7 @@ from dris.data.tables.rows import Rows
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 _BATCH = 1 << 14
+_KIND = "data set that save_to_disk wrote"
 
 
 def is_saved_dataset(folder: Path) -> bool:
@@ -24,26 +25,33 @@ def is_saved_dataset(folder: Path) -> bool:
     return (folder / STATE).is_file() or (folder / SPLITS).is_file()
 
 
-def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
-    """The rows of the Arrow files that the data set's state names, mapped from disk.
-
-    A data set that was saved with a selection has the rows of the selection.
-    """
-    folder = files[0] if files[0].is_dir() else files[0].parent
+def saved_files(folder: Path) -> tuple[Path, ...]:
+    """The Arrow files of a saved data set, and those that say which of their rows it has."""
     if not (folder / STATE).is_file():
         with reading(folder / SPLITS, "JSON file"):
             splits = from_json((folder / SPLITS).read_text(encoding="utf-8"))["splits"]
         raise InputError(
             f"{folder} holds the splits {listed(splits)}; name one of them, as {folder}/{splits[0]}"
         )
-    with reading(folder, "data set that save_to_disk wrote"):
+    with reading(folder, _KIND):
         state = from_json((folder / STATE).read_text(encoding="utf-8"))
-        parts = tuple(_inside(folder, entry) for entry in state["_data_files"])
-        table = pa.concat_tables([_arrow(path) for path in parts])
-        chosen = [_inside(folder, entry) for entry in state.get("_indices_data_files") or []]
+        held = [*state["_data_files"], *(state.get("_indices_data_files") or [])]
+        return tuple(_inside(folder, entry) for entry in held)
+
+
+def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
+    """The rows of the Arrow files that the data set's state names, mapped from disk.
+
+    A data set that was saved with a selection has the rows of the selection.
+    """
+    folder = files[0].parent
+    with reading(folder, _KIND):
+        state = from_json((folder / STATE).read_text(encoding="utf-8"))
+        parts = len(state["_data_files"])
+        table = pa.concat_tables([_arrow(path) for path in files[:parts]])
         picked = None
-        if chosen:
-            columns = [_arrow(path).column(0).to_numpy() for path in chosen]
+        if files[parts:]:
+            columns = [_arrow(path).column(0).to_numpy() for path in files[parts:]]
             picked = np.concatenate(columns).astype(np.int64)
             if picked.size and not 0 <= picked.min() <= picked.max() < len(table):
                 raise InputError(f"{folder} selects rows that it does not hold; save it again")
@@ -62,10 +70,10 @@ def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
         table.schema,
         (count,),
         batches,
-        parts,
-        "huggingface",
-        names,
-        lambda row: f"row {row} (the first is 0) of {folder}",
+        tuple(files),
+        format="huggingface",
+        class_names=names,
+        locate=lambda row: f"row {row} (the first is 0) of {folder}",
     )
 
 

@@ -15,15 +15,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dris.data.files import one_line
-from dris.data.labelled import Feature, ReadOptions
+from dris.data.labelled import Feature, ReadOptions, center_of
 from dris.data.tables.csvfile import MISSING
-from dris.data.tables.rows import Rows, is_text
+from dris.data.tables.rows import Rows
 from dris.data.tables.written import (
     CLOCK,
     PARTS,
     calendar_parts,
     date_pattern,
     has_clock,
+    in_usual_years,
     parse_dates,
     parse_numbers,
     typed_dates,
@@ -79,10 +80,6 @@ def encoder_of(
         return _dates(name, typed_dates(cells), [], options)
     if types.is_time(kind):
         return _hours(name, cells, options)
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if not is_text(kind):
-        return LeftOut(name, f"holds {one_line(kind, 60)}, no number, date, text or vector")
     return _words(name, trim(cells), rows, options)
 
 
@@ -171,7 +168,7 @@ def put_hashed(cells: Any, feature: Feature, out: NDArray[np.float32]) -> None:
 
 
 def _numbers(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder | None:
-    parsed = parse_numbers(_known(cells), comma=rows.semicolons)
+    parsed = parse_numbers(_known(cells), comma=rows.decimal_comma)
     if parsed is None or parsed.values.null_count == len(cells):
         return None
     notes = [f"{name}: numbers written with {parsed.style}"] if parsed.style else []
@@ -201,6 +198,12 @@ def _known(cells: Any) -> Any:
 
 
 def _dates(name: str, micros: Any, notes: list[str], options: ReadOptions) -> Encoder:
+    usual = in_usual_years(micros)
+    far = len(usual) - micros.null_count - int(pc.sum(usual).as_py() or 0)
+    if far:
+        micros = pc.if_else(usual, micros, None)
+        what = "1 date counts" if far == 1 else f"{far:,} dates count"
+        notes = [*notes, f"{name}: {what} as missing, being before 1800 or after 2200"]
     clock = has_clock(micros)
     parts = PARTS[1:] + (CLOCK if clock else ())
     features = (Feature(name, "days", 1 + len(parts), parts),)
@@ -226,8 +229,10 @@ def _with_gaps(
     """Values with the median of their column where there is none, and a last column of marks."""
     gone = ~np.isfinite(values[:, 0])
     gaps, gap = int(gone.sum()), options.missing == "mark" and bool(gone.any())
+    fine = values[~gone]
+    center = center_of(fine.min(axis=0), fine.max(axis=0)) if len(fine) else 0
     with np.errstate(over="ignore"):
-        held = values.astype(np.float32)
+        held = (values - center).astype(np.float32)
 
     def put(_: Any, out: NDArray[np.float32]) -> None:
         out[:, : held.shape[1]] = held

@@ -18,8 +18,9 @@ _UNIT = r"^[-+]?\d[\d.,']*\s*(?P<unit>[\p{L}µ°²³/]{1,6})$"
 _SPACES = "[ \u00a0\u2009\u202f]"
 _MONEY = r"[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK|Rs\.?|kr\.?|zł"
 _PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
-_POINTS = rf"^[-+]?\d{{1,3}}((,\d{{3}})+|({_SPACES}\d{{3}})+|('\d{{3}})+)(\.\d+)?$"
+_POINTS = rf"^[-+]?[1-9]\d{{0,2}}((,\d{{3}})+|({_SPACES}\d{{3}})+|('\d{{3}})+)(\.\d+)?$"
 _COMMAS = rf"^[-+]?(\d+|\d{{1,3}}((\.\d{{3}})+|({_SPACES}\d{{3}})+|('\d{{3}})+))(,\d+)?$"
+_GROUPED = r"^[-+]?[1-9]\d{0,2}([.,]\d{3})+$"  # 1.234 and 1,234, which either way is a number
 _WORDS = ("inf", "-inf", "+inf", "infinity", "-infinity")
 _DAY = 86_400_000_000  # microseconds
 _EARLIEST, _LATEST = -62_000, 84_000  # days: the years 1800 and 2200
@@ -55,11 +56,47 @@ class Parsed:
     ambiguous: bool = False
 
 
+def decimal_mark(columns: Sequence[Any]) -> str:
+    """What the numbers in columns of text are written with: "," or "."; "" where both or neither.
+
+    >>> decimal_mark([pa.array(["0,5", "12,25"]), pa.array(["1.130", "874"])])
+    ','
+    """
+    marks = set()
+    for cells in columns:
+        bare = _bare(cells.drop_null())
+        clear = pc.invert(pc.match_substring_regex(bare, _GROUPED))
+        for mark, pattern in ((".", rf"{_PLAIN}|{_POINTS}"), (",", _COMMAS)):
+            fits = pc.match_substring_regex(bare, pattern)
+            shows = pc.and_(pc.match_substring_regex(bare, rf"\{mark}\d+$"), clear)
+            if len(bare) and _share(fits) >= 0.9 and pc.any(pc.and_(fits, shows)).as_py():
+                marks.add(mark)
+    return marks.pop() if len(marks) == 1 else ""
+
+
+def grouped_by_points(cells: Any) -> bool:
+    """True if numbers might all be whole, with points between thousands: 874 and 1.130."""
+    bare = pc.utf8_trim_whitespace(cells.drop_null())
+    grouped = pc.match_substring_regex(bare, r"^[-+]?[1-9]\d{0,2}(\.\d{3})+$")
+    small = pc.match_substring_regex(bare, r"^[-+]?\d{1,3}$")
+    return bool(pc.any(grouped).as_py() and pc.all(pc.or_(grouped, small)).as_py())
+
+
+def _bare(cells: Any) -> Any:
+    """Cells without brackets, currencies and percent signs."""
+    body = pc.replace_substring(cells, "\u2212", "-")
+    body = pc.replace_substring_regex(body, r"^\((.*)\)$", r"-\1")
+    bare = pc.replace_substring_regex(body, rf"^([-+]?)\s*({_MONEY})\s*", r"\1")
+    bare = pc.replace_substring_regex(bare, rf"\s*({_MONEY}|%)$", "")
+    return pc.utf8_trim_whitespace(bare)
+
+
 def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     """The numbers in a column of text, or None when it is something else.
 
     At most a tenth of the cells that are not missing may be no numbers, or up to half if they are
-    the same word or two. `comma` settles what 1,234 means where no other cell does: 1.234.
+    the same word or two. `comma` settles what 1,234 and 1.234 mean where no other cell does: the
+    first is a decimal number, the second is whole.
 
     >>> parse_numbers(pa.array(["1.234,5 €", "(7,25)", None])).values.to_pylist()
     [1234.5, -7.25, None]
@@ -68,11 +105,7 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     """
     there = cells.is_valid()
     count = len(cells) - cells.null_count
-    body = pc.replace_substring(cells, "\u2212", "-")
-    body = pc.replace_substring_regex(body, r"^\((.*)\)$", r"-\1")
-    bare = pc.replace_substring_regex(body, rf"^([-+]?)\s*({_MONEY})\s*", r"\1")
-    bare = pc.replace_substring_regex(bare, rf"\s*({_MONEY}|%)$", "")
-    bare = pc.utf8_trim_whitespace(bare)
+    bare = _bare(cells)
     unit = _unit(bare, count)
     if unit:
         bare = pc.replace_substring_regex(bare, rf"\s*{re.escape(unit)}$", "")
@@ -88,7 +121,10 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     if not few and not _same_strays(bare, commas if as_commas > as_points else points, most, count):
         return None
     any_comma = bool(pc.any(pc.match_substring(bare, ",")).as_py())
-    german = as_commas > as_points or (as_commas == as_points and comma and any_comma)
+    any_group = bool(pc.any(pc.match_substring_regex(bare, r"^[^,]*\.\d{3}$")).as_py())
+    german = as_commas > as_points or (
+        as_commas == as_points and comma and (any_comma or any_group)
+    )
     fine = commas if german else points
     digits = pc.replace_substring_regex(bare, rf"{_SPACES}|'", "")
     if german:
@@ -98,6 +134,7 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     fine = pc.fill_null(fine, False)
     values = pc.if_else(fine, digits, None).cast(pa.float64())
     style = ["decimal commas" if german else "commas between thousands"] if any_comma else []
+    style += ["points between thousands"] if german and any_group else []
     if pc.any(pc.match_substring_regex(cells, _MONEY)).as_py():
         style.append("currency")
     if pc.any(pc.match_substring(cells, "%")).as_py():
@@ -147,13 +184,13 @@ def parse_dates(cells: Any) -> Parsed | None:
     tried = distinct.take(order)
     if not len(tried) or _share(pc.match_substring_regex(tried, r"\d")) < 0.9:
         return None
-    best, fitting = _fitting(tried, ["ISO", "ISO with zone", *_STYLES])
-    if best < 0.9:  # what several machines wrote, or one of them in summer
-        best, fitting = _fitting(tried, [_SOME])
-    if best < 0.9:
+    fitting = _fitting(tried, ["ISO", "ISO with zone", *_STYLES])
+    if not fitting:  # what several machines wrote, or one of them in summer
+        fitting = _fitting(tried, [_SOME])
+    if not fitting:
         return None
     if len(fitting) > 1:  # the whole column may decide
-        _, fitting = _fitting(distinct, fitting)
+        fitting = _fitting(distinct, fitting) or fitting
     micros = _parse_as(cells, fitting[0])
     strays = pc.and_(cells.is_valid(), micros.is_null())
     if len(strays) and _share(strays) > 0.1:
@@ -201,15 +238,23 @@ def has_clock(micros: Any) -> bool:
     return bool((np.asarray(values) % _DAY != 0).any())
 
 
-def _fitting(cells: Any, styles: Sequence[str]) -> tuple[float, list[str]]:
-    """The largest share of cells that a style reads, and the styles that do."""
-    shares = {style: _share(_parse_as(cells, style).is_valid()) for style in styles}
-    best = max(shares.values())
-    return best, [style for style, share in shares.items() if share == best]
+def _fitting(cells: Any, styles: Sequence[str]) -> list[str]:
+    """The styles that read nine in ten cells, of which the most lie in usual years."""
+    read = {style: _parse_as(cells, style) for style in styles}
+    shares = {style: _share(in_usual_years(micros)) for style, micros in read.items()}
+    best = max(0.5, *shares.values())
+    first = [style for style, share in shares.items() if share == best]
+    return first if first and _share(read[first[0]].is_valid()) >= 0.9 else []
+
+
+def in_usual_years(micros: Any) -> Any:
+    """True for what lies between 1800 and 2200, false for other dates and where there is none."""
+    usual = pc.and_(pc.greater(micros, _EARLIEST * _DAY), pc.less(micros, _LATEST * _DAY))
+    return pc.fill_null(usual, False)
 
 
 def _parse_as(cells: Any, style: str) -> Any:
-    """Microseconds since 1970, null for what is not written so or lies in no usual year."""
+    """Microseconds since 1970, null for what is not written so."""
     if style == _SOME:
         return pc.coalesce(_parse_as(cells, "ISO"), _parse_as(cells, "ISO with zone"))
     if style.startswith("ISO"):
@@ -225,9 +270,7 @@ def _parse_as(cells: Any, style: str) -> Any:
             mask = pc.match_substring_regex(cells, _SHORT_YEAR)
             cells = pc.if_else(pc.fill_null(mask, False), cells, None)
         times = pc.strptime(cells, format=style, unit="us", error_is_null=True)
-    micros = times.cast(pa.int64())
-    usual = pc.and_(pc.greater(micros, _EARLIEST * _DAY), pc.less(micros, _LATEST * _DAY))
-    return pc.if_else(pc.fill_null(usual, False), micros, None)
+    return times.cast(pa.int64())
 
 
 def _each(cells: Any, zone: str | None) -> Any:

@@ -27,8 +27,7 @@ def use_sentences(cells: Any, how: str) -> bool:
     there = importlib.util.find_spec("sentence_transformers") is not None
     if how == "sentences" and not there:
         raise InputError(
-            "sentence embeddings need the extra text; pip install 'dris[text]', or pass "
-            "`text='words'`"
+            "sentence embeddings need the extra text; pip install '.[text]', or pass `text='words'`"
         )
     if how != "auto":
         return how == "sentences"

@@ -33,25 +33,25 @@ class Ticker:
 
 
 def run_here(
-    work: Callable[..., Any],
+    function: Callable[..., Any],
     tasks: Sequence[tuple[Any, ...]],
     *,
     workers: int | None,
     progress: Progress | None = None,
     total: int = 0,
 ) -> list[Any]:
-    """`work(*task, tick)` for every task, in processes; the results in the order of the tasks.
+    """`function(*task, tick)` for every task, in processes; the results in the order of the tasks.
 
     One worker means this process. Arrays are shared between processes through memory maps.
     """
     count = min(len(tasks), workers or os.cpu_count() or 1)
     with _counting(progress, total) as ticker:
         if count <= 1:
-            return [work(*task, ticker) for task in tasks]
+            return [function(*task, ticker) for task in tasks]
         from joblib import Parallel, delayed
 
         home = os.getpid()
-        each = (delayed(_at_work)(home, sys.path, work, *task, ticker) for task in tasks)
+        each = (delayed(_run_task)(home, sys.path, function, *task, ticker) for task in tasks)
         with _naming_killed(count):
             # Workers watch for the end of this process from their first moment on.
             pool = Parallel(n_jobs=count, initializer=_follow, initargs=(home,))
@@ -88,11 +88,11 @@ def _follow(home: int) -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def _at_work(home: int, path: Sequence[str], work: Callable[..., Any], *arguments: Any) -> Any:
+def _run_task(home: int, path: Sequence[str], function: Callable[..., Any], *arguments: Any) -> Any:
     if os.getpid() != home:
         _follow(home)
         settle(path)
-    return work(*arguments)
+    return function(*arguments)
 
 
 def settle(path: Sequence[str]) -> None:
@@ -169,41 +169,78 @@ def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
             tell()
 
 
-_SECONDS = 10.0  # between two lines in a pipe, at the least
+_SECONDS = 10.0  # that a phase lasts before a pipe is told about it; the next line at ten times
+
+
+class Watch:
+    """Progress that names its phase; `show` draws (phase, done, total), total 0 where unknown."""
+
+    def __init__(self, phase: str, show: Callable[[str, int, int], None]) -> None:
+        self._show = show
+        self._phase, self._begun = phase, time.monotonic()
+        self.seconds: dict[str, float] = {}  # how long each phase took that is over
+        show(phase, 0, 0)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Tell how much of the phase is done."""
+        self._show(self._phase, done, total)
+
+    def enter(self, phase: str) -> None:
+        """Begin the next phase, or end the last."""
+        now = time.monotonic()
+        self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + now - self._begun
+        self._phase, self._begun = phase, now
+        self._show(phase, 0, 0)
+
+
+def enter_phase(progress: Progress | None, phase: str) -> None:
+    """Name what comes next to whoever watches; a plain function is only told numbers."""
+    if isinstance(progress, Watch):
+        progress.enter(phase)
 
 
 @contextmanager
-def bar(what: str) -> Iterator[Progress]:
-    """Show calls of `progress(done, total)` on stderr; nothing of it stays on a terminal."""
+def bar(phase: str) -> Iterator[Watch]:
+    """Show progress on stderr; nothing of it stays on a terminal."""
     if not sys.stderr.isatty():
-        yield _lines(what)
+        yield Watch(phase, _tell_pipe())
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Left
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Left())
+    columns = (
+        *(TextColumn("{task.description}"), BarColumn()),
+        *(TextColumn("{task.fields[count]}"), TimeElapsedColumn()),
+    )
     with Progress(*columns, console=Console(file=under(sys.stderr)), transient=True) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+        def draw(phase: str, done: int, total: int) -> None:
+            if not total:  # a phase begins
+                for old in shown.task_ids:
+                    shown.remove_task(old)
+                shown.add_task(phase, total=None, count="")
+                return
+            count = f"{done:,} of {total:,}"
+            shown.update(shown.task_ids[0], completed=done, total=total, count=count)
+
+        yield Watch(phase, draw)
 
 
-def _lines(what: str) -> Progress:
-    """A line for each tenth of the work, but not more than one in ten seconds."""
-    last = time.monotonic()
-    tenths = 0
-    first: tuple[float, int] | None = None  # counted from here: what came before is other work
+def _tell_pipe() -> Callable[[str, int, int], None]:
+    """A line for a phase after 10 seconds, then after 100, 1,000 …, with the time that is left."""
+    begun, first, wait = time.monotonic(), -1, _SECONDS
 
-    def write(done: int, total: int) -> None:
-        nonlocal last, tenths, first
+    def write(phase: str, done: int, total: int) -> None:
+        nonlocal begun, first, wait
         now = time.monotonic()
-        first = (now, done) if first is None else first
-        if 10 * done // max(total, 1) > tenths and now - last >= _SECONDS:
-            tenths, last = 10 * done // total, now
-            left = ""
-            if done > first[1]:
-                seconds = (now - first[0]) * (total - done) / (done - first[1])
-                left = f", about {seconds:.0f} s left"
-            sys.stderr.write(f"{what}: {done:,} of {total:,}{left}\n")
+        if not total:  # a phase begins
+            begun, first, wait = now, -1, _SECONDS
+            return
+        if first < 0:  # counted from here: what came before is other work
+            begun, first = now, done
+        if now - begun >= wait and done > first:
+            wait *= 10
+            left = (now - begun) * (total - done) / (done - first)
+            sys.stderr.write(f"{phase}: {done:,} of {total:,}, about {left:.0f} s left\n")
 
     return write

@@ -33,7 +33,7 @@ _log = logging.getLogger("dris.run")
 
 
 def run_all(
-    work: Callable[..., Any],
+    function: Callable[..., Any],
     tasks: Sequence[tuple[Any, ...]],
     *,
     workers: int | None,
@@ -42,7 +42,7 @@ def run_all(
     engine: Engine | str = "local",
     folder: Path | None = None,
 ) -> list[Any]:
-    """`work(*task, tick)` for every task; the results in the order of the tasks.
+    """`function(*task, tick)` for every task; the results in the order of the tasks.
 
     `folder`, if given, is what tasks read and write by this very path: the nodes of a cluster must
     see it.
@@ -53,10 +53,10 @@ def run_all(
     if workers is not None:
         check_count(workers, "workers", at_least=1)
     if (where := as_engine(engine)).name == "local":
-        return run_here(work, tasks, workers=workers, progress=progress, total=total)
+        return run_here(function, tasks, workers=workers, progress=progress, total=total)
     how: dict[str, Any] = {"workers": workers, "progress": progress, "total": total}
     with mark_folder(folder) as mark:
-        return run_on_ray(work, tasks, engine=where, mark=mark, **how)
+        return run_on_ray(function, tasks, engine=where, mark=mark, **how)
 
 
 def connect(engine: Engine) -> ModuleType:
@@ -145,7 +145,7 @@ def mark_folder(folder: Path | None) -> Iterator[Mark | None]:
 
 
 def run_on_ray(
-    work: Callable[..., Any],
+    function: Callable[..., Any],
     tasks: Sequence[tuple[Any, ...]],
     *,
     engine: Engine,
@@ -155,7 +155,7 @@ def run_on_ray(
     mark: Mark | None = None,
     arrived: Callable[[int, Any], Any] | None = None,
 ) -> list[Any]:
-    """`work(*task, tick)` for every task, on the cluster; the results in the order of the tasks.
+    """`function(*task, tick)` for every task, on the cluster; results in the order of the tasks.
 
     Progress counts the ticks of tasks that have ended: nodes may share no disk to count on. At
     most `workers` tasks run at a time. A node that does not see the `mark` is an error.
@@ -163,7 +163,7 @@ def run_on_ray(
     """
     ray = connect(engine)
     _warn_if_none_fits(ray, engine)
-    run = ray.remote(_at_work).options(
+    run = ray.remote(_run_task).options(
         num_cpus=engine.cpus,
         num_gpus=engine.gpus,
         max_retries=engine.retries,
@@ -177,7 +177,7 @@ def run_on_ray(
     try:
         while len(results) < len(tasks):
             for i, task in islice(waiting, (workers or len(tasks)) - len(running)):
-                running[run.remote(sys.path, mark, work, *map(send, task))] = i
+                running[run.remote(sys.path, mark, function, *map(send, task))] = i
             (ref,) = ray.wait(list(running))[0]
             i = running.pop(ref)
             ticks, result = _receive(ray, ref, f"task {i + 1} of {len(tasks)}", engine)
@@ -191,8 +191,8 @@ def run_on_ray(
     return [results[i] for i in range(len(tasks))]
 
 
-def _at_work(
-    path: Sequence[str], mark: Mark | None, work: Callable[..., Any], *arguments: Any
+def _run_task(
+    path: Sequence[str], mark: Mark | None, function: Callable[..., Any], *arguments: Any
 ) -> tuple[int, Any]:
     """One task, in a process of some node: how often it ticked, and its result."""
     settle(path)
@@ -208,7 +208,7 @@ def _at_work(
         nonlocal ticks
         ticks += 1
 
-    result = work(*arguments, tick)
+    result = function(*arguments, tick)
     return ticks, result
 
 

@@ -182,7 +182,8 @@ def align(parts: Sequence[Dynamics]) -> list[Dynamics]:
 
 def hold_at_best(trained: Sequence[Trained]) -> list[Trained]:
     """Jobs whose proxies stopped at different epochs, as if each had waited at its best one."""
-    last = max((t.dynamics.scored_epoch for t in trained if t.dynamics is not None), default=1)
+    made = [t.dynamics for t in trained if t.dynamics is not None]
+    last = max((d.totals_epochs if d.is_summary else d.scored_epoch for d in made), default=1)
     return [
         t
         if t.dynamics is None
@@ -223,5 +224,5 @@ def refuse_copies(dynamics: Dynamics) -> None:
             made = dynamics.provenance["proxies"][k]["model"]
             raise InputError(
                 f"proxies {j} and {k} are copies: {made} ranks the losses alike whatever "
-                "its seed and order; bag it (bag=0.8), so that each trains on its own sample"
+                "its seed and order; train in folds (cross_fit=4), where each sees other rows"
             )

@@ -19,11 +19,11 @@ def keep(
     data: Data,
     store: Store | None,
     tick: Callable[[], None],
-    work: Callable[[Run | None], Trained],
+    train: Callable[[Run | None], Trained],
 ) -> Trained:
-    """The result of a job from the store, or from `work`, whose whole results are kept."""
+    """The result of a job from the store, or from `train`, whose whole results are kept."""
     if store is None:
-        return work(None)
+        return train(None)
     run = store.run(key_of(job, data))
     kept = run.read()
     if kept is None:
@@ -31,7 +31,7 @@ def keep(
             kept = run.read()  # another process may have been faster
             if kept is None:
                 begin = time.monotonic()
-                trained = work(run)
+                trained = train(run)
                 if trained.dynamics is None or trained.broken:
                     return trained  # and not kept: the next one may have another rate
                 run.finish(trained.dynamics, seconds=time.monotonic() - begin)
@@ -59,8 +59,13 @@ def hash_data(data: Data) -> dict[str, Any]:
     test = None
     if data.test_y is not None:
         test = [_hash_inputs(data.test_x), fingerprint(data.test_y)]
-    hashes = {"data": _hash_inputs(data.x), "labels": fingerprint(data.y), "test": test}
-    return hashes if data.judged is None else {**hashes, "judged": fingerprint(data.judged)}
+    hashes: dict[str, Any] = {
+        "data": _hash_inputs(data.x),
+        "labels": fingerprint(data.y),
+        "test": test,
+    }
+    more = {"judged": data.judged, "groups": data.groups}
+    return hashes | {name: fingerprint(a) for name, a in more.items() if a is not None}
 
 
 def provenance_of(job: Job, stream: Stream, accuracy: float | None) -> dict[str, Any]:
@@ -70,7 +75,6 @@ def provenance_of(job: Job, stream: Stream, accuracy: float | None) -> dict[str,
         "model": describe_model(job.model),
         "seed": job.seed,
         "recipe": asdict(job.recipe),
-        "bag": job.bag,
         "folds": job.folds,
         "test_accuracy": accuracy,
     }
@@ -79,8 +83,6 @@ def provenance_of(job: Job, stream: Stream, accuracy: float | None) -> dict[str,
 def _hash_inputs(x: Any) -> str:
     if isinstance(x, np.ndarray):
         return fingerprint(x)
-    if hasattr(x, "indptr"):
-        return fingerprint(x.data, x.indices, x.indptr, np.array(x.shape))
     from dris.learn.trainers.networks.sources import input_of
 
     # A Dataset is read once more: two of one kind and length would share a run otherwise.

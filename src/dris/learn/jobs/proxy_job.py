@@ -14,7 +14,7 @@ from dris.learn.jobs.kept_jobs import keep, provenance_of
 from dris.learn.record.recorder import Recorder
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
-from dris.learn.trainers.job import Data, Job, Positions, Trained, everyone_or_bag, folds_for
+from dris.learn.trainers.job import Data, Job, Positions, Trained, folds_for
 from dris.learn.trainers.registry import naming_divergence, one_thread, trainer_of
 from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.trainer import Training
@@ -34,14 +34,14 @@ def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -
 def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> Dynamics:
     y, recipe = data.y, job.recipe
     everyone = np.arange(len(y), dtype=np.int64)
-    rows, outside = everyone_or_bag(job, job.stream, len(y)), everyone[:0]
+    rows, outside = everyone, everyone[:0]
     if job.folds is not None:
         fold = folds_for(job, job.stream, data)
         rows, outside = np.flatnonzero(fold != job.fold), np.flatnonzero(fold == job.fold)
     recorder = Recorder(
         everyone,
         labels=y,
-        record=job.record,
+        record="all" if job.record == "all" else "scored",
         # Who may stop early does not know which epochs there will be.
         scored_epoch=recipe.scored if job.patience is None else None,
         gradient_norm=job.gradient_norm,

@@ -7,28 +7,41 @@ work goes on from the last epoch that was kept.
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dris.core.dynamics.class_probabilities import (
+    KEPT_CLASSES,
+    MAX_DENSE_CLASSES,
+    ClassProbabilities,
+    likeliest_classes,
+)
+from dris.core.large.mapped import allocate
 from dris.learn.jobs.kept_jobs import keep, provenance_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
+from dris.learn.trainers.folds import rows_together
 from dris.learn.trainers.job import (
     Data,
     DivergedError,
     Job,
     Trained,
-    copies_of,
-    everyone_or_bag,
     folds_for,
 )
 from dris.learn.trainers.registry import one_thread
 from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.stacked.head import head_of
-from dris.learn.trainers.stacked.stack import Answers, Stack
-from dris.learn.trainers.stacked.stack_record import Columns, StackRecord, Wanted, Writer
+from dris.learn.trainers.stacked.stack import Answers, Stack, class_probabilities
+from dris.learn.trainers.stacked.stack_record import (
+    Columns,
+    StackRecord,
+    Wanted,
+    Writer,
+    columns_of,
+)
 from dris.learn.trainers.trainer import Stream
 
 SAVE_EVERY = 2.0  # seconds of training that a kill may cost; saving more often costs more
@@ -61,17 +74,23 @@ def _follow(
         alive, saved = list(range(len(streams))), time.monotonic()
         for epoch in range(start + 1, recipe.stop + 1):
             stack.train_epoch(epoch)
-            inside, outside = _measure(stack, writer, record, epoch, count)
+            inside, outside = record.place(epoch)
+            if job.record == "snapshot":
+                inside = outside = _held_out(stack, folds, data)
+            else:
+                inside = _measure(stack, writer, record, count)
             _note_broken(broken, streams, job, stack, inside, epoch)
             alive = [k for k in range(len(streams)) if k not in broken]
             if not alive:
                 break
             held_out = None
-            if folds is not None and outside is not None:
+            if folds is not None and outside:
                 losses.append(_loss_by_fold(outside["loss"], folds, count))
                 loss = outside["loss"] if len(alive) == len(streams) else outside["loss"][alive]
                 held_out = float(loss[:, unchanged].mean(dtype=np.float64))
             record.close(held_out)
+            if (folds is not None or job.record == "snapshot") and epoch == record.scored:
+                stack.mark()
             for _ in range(len(stack)):
                 tick()
             if job.patience is not None and epoch - record.best >= job.patience:
@@ -88,20 +107,47 @@ def _follow(
         if not alive:
             return Trained(None, broken)
         accuracies = _accuracies(stack, data, count)
+        stack.return_to_mark()
+        if job.record == "snapshot":
+            _measure(stack, writer, record, count)
+        spoken = None if folds is None else _out_of_fold(stack, folds, data, job)
     made = []
     for k in alive:
         made.append(provenance_of(job, streams[k], accuracies[k]))
         if losses:
             made[-1]["held_out_loss"] = np.array(losses)[:, k].T.tolist()
     some = alive if broken else None
-    return Trained(record.dynamics(data.asked, {"proxies": made}, some), broken)
+    dynamics = record.dynamics(data.asked, {"proxies": made}, some)
+    if spoken is not None:
+        dynamics = replace(dynamics, probabilities=spoken.pick(alive) if broken else spoken)
+    return Trained(dynamics, broken)
+
+
+def _out_of_fold(stack: Stack, folds: Folds, data: Data, job: Job) -> ClassProbabilities:
+    """What each proxy's models think of the rows that they did not train on."""
+    count, many = job.folds or 1, job.classes > MAX_DENSE_CLASSES
+    shape = (*folds.shape, KEPT_CLASSES if many else job.classes)
+    values = allocate(shape, np.float32)
+    kept = allocate(shape, np.int32) if many else None
+
+    def write(answers: Answers) -> None:
+        k, at = answers.models.start // count, answers.examples
+        p = class_probabilities(answers.logits[0])
+        if kept is None:
+            values[k, at] = p
+        else:
+            top = likeliest_classes(p.copy(), [data.y[at], data.asked[at]])
+            kept[k, at], values[k, at] = top, np.take_along_axis(p, top.astype(np.intp), axis=1)
+
+    stack.answer_each(_left_out(folds, count), write)
+    return ClassProbabilities(values, folds, job.classes, kept)
 
 
 def _folds(job: Job, data: Data, streams: Sequence[Stream]) -> Folds | None:
     if job.folds is None:
         return None
-    copies, small = copies_of(data), np.min_scalar_type(job.folds)
-    return np.stack([folds_for(job, s, data, copies).astype(small) for s in streams])
+    together, small = rows_together(data.x, data.groups, len(data.y)), np.min_scalar_type(job.folds)
+    return np.stack([folds_for(job, s, data, together).astype(small) for s in streams])
 
 
 def _wanted(job: Job, proxies: int, examples: int) -> Wanted:
@@ -122,7 +168,7 @@ def stack_for(
     for k, stream in enumerate(streams):
         if folds is None:
             models.append(stream)
-            rows.append(everyone_or_bag(job, stream, len(data.y)))
+            rows.append(np.arange(len(data.y), dtype=np.int64))
             continue
         for f in range(job.folds or 1):
             models.append((*stream, "fold", f))
@@ -145,17 +191,37 @@ def stack_for(
     )
 
 
-def _measure(
-    stack: Stack, writer: Writer, record: StackRecord, epoch: int, folds: int
-) -> tuple[Columns, Columns | None]:
-    inside, outside = record.place(epoch)
-    wanted = {name: inside[name] for name in record.names(epoch)}
+def _held_out(stack: Stack, folds: Folds | None, data: Data) -> Columns:
+    """The out-of-fold loss (proxy, example), and nothing else; empty without folds."""
+    if folds is None:
+        return {}
+    loss = np.empty(folds.shape, dtype=np.float32)
+    count = len(stack) // len(folds)
+
+    def write(answers: Answers) -> None:
+        at = answers.examples
+        made = columns_of(answers.logits, data.asked[at], ["loss"])
+        loss[answers.models.start // count, at] = made["loss"][0]
+
+    stack.answer_each(_left_out(folds, count), write)
+    return {"loss": loss}
+
+
+def _left_out(folds: Folds, count: int) -> list[NDArray[np.int64]]:
+    """The rows that each model did not train on."""
+    return [np.flatnonzero(fold == f) for fold in folds for f in range(count)]
+
+
+def _measure(stack: Stack, writer: Writer, record: StackRecord, folds: int) -> Columns:
+    """Write the columns of the record's epoch, and return those in fold."""
+    inside, outside = record.place(record.epoch)
+    wanted = {name: inside[name] for name in record.names(record.epoch)}
 
     def write(answers: Answers) -> None:
         writer.write(answers, wanted, outside)
 
     stack.answers(write, together=folds, lengths="gradient_norm" in wanted)
-    return wanted, outside
+    return wanted
 
 
 def _note_broken(

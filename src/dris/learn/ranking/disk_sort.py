@@ -55,33 +55,33 @@ def make_buckets(table: RankTable, proxy: int = 0, most: int = BUCKET) -> Bucket
 
 def sort_on_disk(passes: Passes, tables: Sequence[RankTable]) -> None:
     """The first two of the three passes; `collect_ranks` is the third, shard by shard."""
-    work, count = passes.work, len(passes.shards)
+    folder, count = passes.folder, len(passes.shards)
     each = [make_buckets(table, k) for k, table in enumerate(tables)]
     parts = {name: np.concatenate([getattr(b, name) for b in each]) for name in _PARTS}
-    write_arrays(work / "buckets", parts, {"examples": passes.examples}, format=FORMAT)
-    passes.each_shard(_sort_shard, [_sizes_file(work, i) for i in range(count)])
-    ends = np.cumsum([_sizes(work, i).sum(axis=0) for i in range(count)], axis=0)
+    write_arrays(folder / "buckets", parts, {"examples": passes.examples}, format=FORMAT)
+    passes.each_shard(_sort_shard, [_sizes_file(folder, i) for i in range(count)])
+    ends = np.cumsum([_sizes(folder, i).sum(axis=0) for i in range(count)], axis=0)
     starts = np.concatenate((np.zeros_like(ends[:1]), ends[:-1]))
-    write_arrays(work / "starts", {"starts": starts}, {}, format=FORMAT)
-    files = [(g, _ranks_file(work, g)) for g in np.flatnonzero(~parts["tied"]).tolist()]
+    write_arrays(folder / "starts", {"starts": starts}, {}, format=FORMAT)
+    files = [(g, _ranks_file(folder, g)) for g in np.flatnonzero(~parts["tied"]).tolist()]
     todo = [(g, file, count) for g, file in files if not file.exists()]
     passes.run(_rank_bucket, todo, ticks=len(todo))
 
 
 def collect_ranks(
-    shard: Shard, number: int, work: Path
+    shard: Shard, number: int, folder: Path
 ) -> Iterator[tuple[Any, NDArray[np.uint64]]]:
     """The ids and the exact (K, n) doubled ranks of a shard, a piece at a time."""
-    buckets, kind = _buckets(work)
-    sizes = _sizes(work, number)
-    starts = read_arrays(work / "starts", kind="sort", format=FORMAT)[0]["starts"][number]
+    buckets, kind = _buckets(folder)
+    sizes = _sizes(folder, number)
+    starts = read_arrays(folder / "starts", kind="sort", format=FORMAT)[0]["starts"][number]
     begins = starts + np.cumsum(sizes, axis=0) - sizes
     same = 2 * buckets.below + buckets.counts + 1
     for begin, size, (ids, losses) in zip(begins, sizes, shard.named_losses(), strict=True):
         slices = [
             np.full(size[g], same[g], dtype=np.uint64)
             if buckets.tied[g]
-            else _slice(_ranks_file(work, g), kind, begin[g], size[g])
+            else _slice(_ranks_file(folder, g), kind, begin[g], size[g])
             for g in range(size.size)
         ]
         doubled = np.empty(losses.shape, dtype=np.uint64)
@@ -136,25 +136,25 @@ def _slice(file: Path, kind: Any, begin: int, size: int) -> NDArray[Any]:
 _PARTS = ("proxy", "low", "below", "counts", "tied")
 
 
-def _buckets(work: Path) -> tuple[Buckets, Any]:
+def _buckets(folder: Path) -> tuple[Buckets, Any]:
     """The buckets, and the narrowest numbers that hold a doubled rank."""
-    arrays, note = read_arrays(work / "buckets", kind="sort", format=FORMAT)
+    arrays, note = read_arrays(folder / "buckets", kind="sort", format=FORMAT)
     kind = np.uint32 if 2 * note["examples"] < 2**32 else np.uint64
     return Buckets(*(arrays[name] for name in _PARTS)), kind
 
 
-def _sizes(work: Path, number: int) -> NDArray[np.int64]:
+def _sizes(folder: Path, number: int) -> NDArray[np.int64]:
     """How many losses each piece of a shard has in each bucket: (piece, bucket)."""
-    return read_arrays(_sizes_file(work, number), kind="sort", format=FORMAT)[0]["sizes"]
+    return read_arrays(_sizes_file(folder, number), kind="sort", format=FORMAT)[0]["sizes"]
 
 
-def _sizes_file(work: Path, shard: int) -> Path:
-    return work / f"sizes-{shard:05d}"
+def _sizes_file(folder: Path, shard: int) -> Path:
+    return folder / f"sizes-{shard:05d}"
 
 
 def _sorted_file(sizes: Path) -> Path:
     return sizes.with_name(sizes.name.replace("sizes", "sorted"))
 
 
-def _ranks_file(work: Path, bucket: int) -> Path:
-    return work / f"ranks-{bucket:05d}"
+def _ranks_file(folder: Path, bucket: int) -> Path:
+    return folder / f"ranks-{bucket:05d}"

@@ -25,12 +25,12 @@ Histograms = dict[int, Histogram]  # by proxy
 class Passes:
     """Where the passes keep their files, and how their tasks are run.
 
-    Tasks hand results over through files in `work` alone: any process that sees the folder and
+    Tasks hand results over through files in `folder` alone: any process that sees the folder and
     the shards may run one, and one whose file is there already need not run again.
     """
 
     shards: tuple[Shard, ...]
-    work: Path
+    folder: Path
     workers: int | None = None
     progress: Progress | None = None
     engine: Engine | str = "local"
@@ -41,27 +41,29 @@ class Passes:
         return sum(shard.rows for shard in self.shards)
 
     def run(
-        self, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], *, ticks: int
+        self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], *, ticks: int
     ) -> list[Any]:
-        """One pass: `work(*task, tick)` for each task, which all together tick so many times."""
+        """One pass: `function(*task, tick)` for each task; all together tick so many times."""
         if not tasks:
             return []
         return run_all(
-            work,
+            function,
             tasks,
             workers=self.workers,
             progress=self.progress,
             total=ticks,
             engine=self.engine,
-            folder=self.work,
+            folder=self.folder,
         )
 
-    def each_shard(self, work: Callable[..., Any], files: Sequence[Path], *arguments: Any) -> None:
-        """`work(shard, file, *arguments, tick)` for each shard whose file is not there yet."""
+    def each_shard(
+        self, function: Callable[..., Any], files: Sequence[Path], *arguments: Any
+    ) -> None:
+        """`function(shard, file, *arguments, tick)` for each shard whose file is not there yet."""
         pairs = zip(self.shards, files, strict=True)
         todo = [(shard, file) for shard, file in pairs if not file.exists()]
         ticks = sum(shard.pieces for shard, _ in todo)
-        self.run(work, [(*pair, *arguments) for pair in todo], ticks=ticks)
+        self.run(function, [(*pair, *arguments) for pair in todo], ticks=ticks)
 
 
 def count_levels(passes: Passes, *, bits: int) -> int:
@@ -71,9 +73,9 @@ def count_levels(passes: Passes, *, bits: int) -> int:
     grids = dict.fromkeys(range(shards[0].proxies), Grid.whole(key, bits=bits))
     depth = 0
     while grids:
-        level = passes.work / f"level-{depth}"
+        level = passes.folder / f"level-{depth}"
         if not level.exists():
-            files = [passes.work / f"count-{depth}-{i:05d}" for i in range(len(shards))]
+            files = [passes.folder / f"count-{depth}-{i:05d}" for i in range(len(shards))]
             passes.each_shard(_count_shard, files, grids)
             _write(level, reduce(_add, map(_read, files)))
         merged = _read(level)
@@ -83,9 +85,9 @@ def count_levels(passes: Passes, *, bits: int) -> int:
     return depth
 
 
-def rank_tables(work: Path, *, proxies: int, levels: int, bits: int) -> list[RankTable]:
+def rank_tables(folder: Path, *, proxies: int, levels: int, bits: int) -> list[RankTable]:
     """The ranks of each proxy, from the merged histograms that `count_levels` left."""
-    merged = [_read(work / f"level-{depth}") for depth in range(levels)]
+    merged = [_read(folder / f"level-{depth}") for depth in range(levels)]
     return [
         RankTable([level[k] for level in merged if k in level], bits=bits) for k in range(proxies)
     ]

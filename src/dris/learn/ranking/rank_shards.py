@@ -4,7 +4,7 @@
     refine   the heavy cells again into finer ones, as long as there are any
     look up  the rank of each loss in the merged histograms, the variance over proxies, written
 
-What a pass leaves is in files under OUT/.dris-rank, so that work that was killed goes on where it
+What a pass leaves is in files under OUT/.dris-rank, so that a killed run goes on where it
 was, and tasks may run anywhere that sees the folder; finished shards go from there to OUT together.
 With `exact` the look-up becomes a sort on disk (`disk_sort`); with `keep` last passes find the cut
 by counting, break ties at it by the hash and write the ids of the highest scores.
@@ -35,7 +35,7 @@ from dris.core.sanitize import from_json
 from dris.core.scores.ranks import variance_of_ranks
 from dris.core.streams import check_seed, hashed_order
 from dris.core.validate import count_of
-from dris.data.files import PathLike, reading
+from dris.data.files import PathLike, expanded, reading
 from dris.data.tables.shards import Shard, open_shards, read_pieces, write_shard
 from dris.data.writer import OWN, Writer, digest_of
 from dris.learn.engines.engine import Engine, as_engine
@@ -44,7 +44,7 @@ from dris.learn.ranking.disk_sort import collect_ranks, sort_on_disk
 from dris.learn.ranking.passes import FORMAT, Passes, count_levels, look_up, rank_tables
 from dris.learn.store.locks import empty_scratch, scratch
 
-PLAN, WORK, DONE = "plan.json", ".dris-rank", "ranked.json"
+PLAN, SCRATCH, DONE = "plan.json", ".dris-rank", "ranked.json"
 SCORE = "rank_variance"
 _BITS = 22  # cells of a histogram when a cut is sought
 _MEAN = "mean_rank"
@@ -139,14 +139,14 @@ def rank_shards(
     if keep is not None:
         count_of(keep, sum(shard.rows for shard in shards), "keep")
     check_seed(seed)
-    folder = make_folder(Path(out).expanduser())
+    folder = make_folder(expanded(out))
     if as_engine(engine).name == "ray":  # other nodes stand in other folders
         folder = folder.absolute()
         shards = tuple(replace(shard, path=shard.path.absolute()) for shard in shards)
-    passes = Passes(shards, folder / WORK, workers, progress, engine)
+    passes = Passes(shards, folder / SCRATCH, workers, progress, engine)
     writer = OWN.reading(*(shard.path for shard in shards))
     _refuse_others(folder, plan, writer, force=force)
-    with scratch(passes.work, wait=False):
+    with scratch(passes.folder, wait=False):
         _begin(folder, plan, writer, force=force)
         done = folder / DONE
         scores = _name_shards(folder, "scores", len(shards))
@@ -158,7 +158,7 @@ def rank_shards(
         kept = None
         if keep is not None:
             targets = _name_shards(folder, "kept", len(shards))
-            fresh = [passes.work / target.name for target in targets]
+            fresh = [passes.folder / target.name for target in targets]
             kept = keep_top_shards(passes, scores, fresh, fraction=keep, seed=seed)
             _publish(passes, targets, writer)
             kept = replace(kept, files=tuple(targets))
@@ -177,7 +177,7 @@ def _rank(passes: Passes, scores: list[Path], *, exact: bool, bits: int) -> dict
     """Count, look up or sort, and leave every shard of scores that is not in place already."""
     proxies = passes.shards[0].proxies
     levels = count_levels(passes, bits=bits)
-    tables = rank_tables(passes.work, proxies=proxies, levels=levels, bits=bits)
+    tables = rank_tables(passes.folder, proxies=proxies, levels=levels, bits=bits)
     errors = [0.0 if exact else table.rank_error for table in tables]
     e = mean_error(errors)
     result = {
@@ -191,15 +191,15 @@ def _rank(passes: Passes, scores: list[Path], *, exact: bool, bits: int) -> dict
         sort_on_disk(passes, tables)
     tables.clear()
     # Killed while they were given their names, some are in place; they are of this plan.
-    targets = [path if path.exists() else passes.work / path.name for path in scores]
-    passes.each_shard(_score_shard, targets, passes.work, result, levels, bits)
+    targets = [path if path.exists() else passes.folder / path.name for path in scores]
+    passes.each_shard(_score_shard, targets, passes.folder, result, levels, bits)
     return {**result, "passes": levels + (2 if exact else 1)}
 
 
 def _score_shard(
     shard: Shard,
     file: Path,
-    work: Path,
+    folder: Path,
     result: Mapping[str, Any],
     levels: int,
     bits: int,
@@ -208,9 +208,9 @@ def _score_shard(
     """The last pass over a shard: ranks, their variance and their mean, written."""
     n, k = result["examples"], shard.proxies
     if result["exact"]:
-        ranked = collect_ranks(shard, int(file.stem.rpartition("-")[2]), work)
+        ranked = collect_ranks(shard, int(file.stem.rpartition("-")[2]), folder)
     else:
-        ranked = look_up(shard, rank_tables(work, proxies=k, levels=levels, bits=bits))
+        ranked = look_up(shard, rank_tables(folder, proxies=k, levels=levels, bits=bits))
 
     def pieces() -> Iterator[dict[str, Any]]:
         for ids, doubled in ranked:
@@ -249,7 +249,7 @@ def _begin(folder: Path, plan: bytes, writer: Writer, *, force: bool) -> None:
     """Continue with this plan, or begin anew; what a killed process left is removed."""
     remove_left(folder)
     if force or not _is_known(folder, plan):
-        empty_scratch(folder / WORK)
+        empty_scratch(folder / SCRATCH)
         for file in [*_results(folder), folder / DONE]:
             writer.remove(file)
         writer.write(folder / PLAN, [plan])
@@ -267,7 +267,7 @@ def _results(folder: Path) -> list[Path]:
 
 def _publish(passes: Passes, targets: Sequence[Path], writer: Writer) -> None:
     """Give the shards that lie in scratch space their names, all together."""
-    pairs = [(passes.work / target.name, target) for target in targets]
+    pairs = [(passes.folder / target.name, target) for target in targets]
     fresh = {old: new for old, new in pairs if old.exists()}
     quiet = replace(passes, progress=None)
     sums = quiet.run(_digest, [(path,) for path in fresh], ticks=len(fresh))

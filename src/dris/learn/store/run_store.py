@@ -45,13 +45,6 @@ class RunInfo:
     epoch: int | None
     age: float
 
-    @property
-    def what(self) -> str:
-        """The key in one line."""
-        if self.key is None:
-            return "unknown"
-        return ", ".join(f"{name}: {self.key[name]}" for name in sorted(self.key))
-
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:

@@ -18,15 +18,16 @@ from dris.core.streams import rng_for
 Positions = NDArray[np.int64]
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE = 1 << 20
+MIN_DISTINCT_SHARE = 0.5
 
 
 def folds_of(
-    labels: NDArray[np.int64], copies: Positions, folds: int, *, rng: np.random.Generator
+    labels: NDArray[np.int64], together: Positions, folds: int, *, rng: np.random.Generator
 ) -> Positions:
     """The fold, 0..F-1, of each example.
 
-    Examples of the same group of `copies` share one: no model may have seen the copy of a row
-    that is out of its fold. Folds are equally large but for one, unless copies are more than a
+    Examples with the same number in `together` share one: no model may have seen the copy of a row
+    that is out of its fold. Folds are equally large but for one, unless a group is more than a
     fold holds, and hold as many examples of each label as they can.
 
     >>> fold = folds_of(np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5, 4, 7]), 2,
@@ -36,7 +37,7 @@ def folds_of(
     """
     n = len(labels)
     shuffled = rng.permutation(n)
-    group, sizes = np.unique(copies, return_inverse=True, return_counts=True)[1:]
+    group, sizes = np.unique(together, return_inverse=True, return_counts=True)[1:]
     alone = sizes[group] == 1
     fold = np.full(n, -1, dtype=np.int64)
     several = shuffled[~alone[shuffled]]
@@ -128,14 +129,45 @@ def _most_named(rivals: NDArray[np.int32], trained: NDArray[np.bool_]) -> NDArra
     return named
 
 
-def copies_in(x: Any) -> Positions:
-    """For each row the position of the first row equal to it, in float32 (by a 64-bit hash)."""
-    hashed = _sparse_hashes(x) if hasattr(x, "indptr") else _dense_hashes(x)
-    _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
+def rows_together(x: Any, groups: Positions | None, n: int) -> Positions:
+    """For each of n rows the first that it shares a fold with: a copy of it, or one of its group.
+
+    Copies may chain groups together; where that makes more than a quarter of all rows, groups alone
+    count. Rows of a Dataset are not compared.
+
+    >>> x = np.array([[0.0], [1.0], [2.0], [3.0], [2.0], [5.0], [6.0], [7.0]])
+    >>> rows_together(x, np.array([7, 7, 8, 5, 6, 4, 3, 2]), 8).tolist()
+    [0, 0, 2, 3, 2, 5, 6, 7]
+    """
+    copies = copies_in(x) if isinstance(x, np.ndarray) else np.arange(n)
+    if groups is None:
+        return copies
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    own = np.unique(groups, return_inverse=True)[1]
+    count = int(own.max()) + 1
+    edges = coo_array((np.ones(n), (own, count + copies)), shape=(count + n, count + n))
+    joined: NDArray[Any] = connected_components(edges, directed=False)[1][own]
+    if np.bincount(joined).max() > max(n // 4, np.bincount(own).max()):
+        joined = own
+    _, first, inverse = np.unique(joined, return_index=True, return_inverse=True)
     return np.asarray(first[inverse], dtype=np.int64)
 
 
-def _dense_hashes(x: NDArray[Any]) -> NDArray[np.uint64]:
+def copies_in(x: NDArray[Any]) -> Positions:
+    """For each row the position of the first row equal to it, in float32 (by a 64-bit hash).
+
+    Where fewer than half of the rows are distinct, equal ones are chance meetings of coarse columns
+    and no copies: each row stands for itself, else no model would know its kind.
+    """
+    _, first, inverse = np.unique(_hashes(x), return_index=True, return_inverse=True)
+    if first.size < MIN_DISTINCT_SHARE * inverse.size:
+        return np.arange(inverse.size)
+    return np.asarray(first[inverse], dtype=np.int64)
+
+
+def _hashes(x: NDArray[Any]) -> NDArray[np.uint64]:
     flat = x.reshape(len(x), -1)
     salt = _salt(flat.shape[1])
     out = np.empty(len(flat), dtype=np.uint64)
@@ -143,19 +175,6 @@ def _dense_hashes(x: NDArray[Any]) -> NDArray[np.uint64]:
     for a in range(0, len(flat), step):
         single = flat[a : a + step].astype(np.float32, order="C") + np.float32(0)  # so that -0 is 0
         out[a : a + step] = _mix(single.view(np.uint32)) @ salt
-    return out
-
-
-def _sparse_hashes(x: Any) -> NDArray[np.uint64]:
-    salt = _salt(x.shape[1])
-    out = np.zeros(x.shape[0], dtype=np.uint64)
-    step = _AT_ONCE // 64
-    for a in range(0, x.shape[0], step):
-        part = x[a : a + step]
-        bits = np.ascontiguousarray(part.data, dtype=np.float32).view(np.uint32)
-        terms = _mix(bits) * salt[part.indices]
-        sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)))
-        out[a : a + part.shape[0]] = sums[part.indptr[1:]] - sums[part.indptr[:-1]]
     return out
 
 

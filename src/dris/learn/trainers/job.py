@@ -16,10 +16,9 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.large.mapped import allocate, release
 from dris.core.streams import rng_for
-from dris.core.validate import count_of
 from dris.learn.recipe import Recipe
 from dris.learn.record.batches import refuse_other_index
-from dris.learn.trainers.folds import copies_in, folds_of
+from dris.learn.trainers.folds import folds_of, rows_together
 
 Positions = NDArray[np.int64]
 Group = int | tuple[int, int]  # so many columns scaled as one, and as how many they weigh
@@ -46,10 +45,6 @@ class DivergedError(InputError):
     step: int | None = None
 
 
-class CollapsedError(InputError):
-    """A sampling plan that cannot be built, in a run that is not to be rescued."""
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """One training: who, on which rows, and what is kept of it.
@@ -66,10 +61,9 @@ class Job:
     seed: int
     classes: int
     recipe: Recipe
-    bag: float | None = None
     folds: int | None = None
     fold: int = 0
-    record: Literal["all", "scored"] = "all"
+    record: Literal["all", "scored", "snapshot"] = "all"
     gradient_norm: bool = False
     rival: bool = False
     normalize: Columns = True
@@ -104,7 +98,7 @@ class Data:
     """What a job trains on, and test examples (both or neither) to state its accuracy on.
 
     `hashes` are those of all this, where they are known already. `judged` are labels to measure
-    stacked models by in place of those they train on.
+    stacked models by in place of those they train on. Rows of one of `groups` share a fold.
     """
 
     x: Any
@@ -113,6 +107,7 @@ class Data:
     test_y: NDArray[np.int64] | None = None
     hashes: Mapping[str, Any] | None = None
     judged: NDArray[np.int64] | None = None
+    groups: NDArray[np.int64] | None = None
 
     @property
     def asked(self) -> NDArray[np.int64]:
@@ -125,31 +120,17 @@ def epochs_of(job: Job) -> int:
     return job.recipe.stop * (len(job.members) * (job.folds or 1) if job.members else 1)
 
 
-def everyone_or_bag(job: Job, stream: tuple[str | int, ...], n: int) -> Positions:
-    """The rows that a proxy without folds trains on."""
-    everyone = np.arange(n, dtype=np.int64)
-    if job.bag is None:
-        return everyone
-    size = count_of(job.bag, n, "bag")
-    return np.sort(rng_for(job.seed, *stream, "bag").permutation(everyone)[:size])
-
-
 def folds_for(
-    job: Job, stream: tuple[str | int, ...], data: Data, copies: Positions | None = None
+    job: Job, stream: tuple[str | int, ...], data: Data, together: Positions | None = None
 ) -> Positions:
-    """The fold of each example for one proxy; equal rows share one, labels are spread evenly.
+    """The fold of each example for one proxy; equal rows and groups share one.
 
-    `copies` is `copies_of(data)`, where it is known already.
+    Labels are spread evenly. `together` is that of `rows_together`, where it is known already.
     """
     rng = rng_for(job.seed, *stream, "folds")
-    same = copies_of(data) if copies is None else copies
-    return folds_of(data.y, same, job.folds or 1, rng=rng)
-
-
-def copies_of(data: Data) -> Positions:
-    """For each example the first one with the same features; itself in a Dataset."""
-    readable = isinstance(data.x, np.ndarray) or hasattr(data.x, "indptr")
-    return copies_in(data.x) if readable else np.arange(len(data.y))
+    if together is None:
+        together = rows_together(data.x, data.groups, len(data.y))
+    return folds_of(data.y, together, job.folds or 1, rng=rng)
 
 
 def check_inputs(x: Any) -> Any:
@@ -162,7 +143,10 @@ def check_inputs(x: Any) -> Any:
             )
         return x
     if hasattr(x, "tocsr"):
-        return _check_sparse(x)
+        raise InputError(
+            "x is a sparse matrix, and models need an array; dris.read_data(x, y).x has its main "
+            "components, x.toarray() all of it"
+        )
     a = np.asarray(x)
     if a.dtype.kind not in "fiub":
         raise InputError(f"x must be numbers, got {a.dtype}; encode text and categories first")
@@ -181,31 +165,13 @@ def check_inputs(x: Any) -> Any:
     return a
 
 
-def _check_sparse(x: Any) -> Any:
-    rows = x.tocsr()
-    if rows.dtype.kind not in "fiub":
-        raise InputError(f"x must be numbers, got {rows.dtype}; encode text and categories first")
-    if 0 in rows.shape:
-        raise InputError(f"x must be (examples, features) and not empty, got shape {rows.shape}")
-    if not np.isfinite(rows.data).all():
-        raise InputError("x must be finite, a sparse matrix holds NaN or infinity; remove them")
-    return rows
-
-
-def count_rows(x: Any) -> int:
-    """N, of an array, a sparse matrix or a Dataset."""
-    return int(x.shape[0]) if hasattr(x, "indptr") else len(x)
-
-
 def rows_at(x: Any, positions: NDArray[np.int64]) -> Any:
-    """Some examples of an array, a sparse matrix or a Dataset, in the order given."""
+    """Some examples of an array or a Dataset, in the order given."""
     if isinstance(x, np.ndarray):
         some = allocate((len(positions), *x.shape[1:]), x.dtype)
         np.take(x, positions, axis=0, out=some, mode="wrap")  # "raise" would make a copy first
         release(x)
         return some
-    if hasattr(x, "indptr"):
-        return x[positions]
     from torch.utils.data import Subset
 
     return Subset(x, positions.tolist())
@@ -219,12 +185,10 @@ def check_test(
         return None, None
     x = check_inputs(test[0])
     refuse_other_index(*test)
-    if hasattr(x, "shape") != hasattr(data, "shape") or hasattr(x, "indptr") != hasattr(
-        data, "indptr"
-    ):
+    if hasattr(x, "shape") != hasattr(data, "shape"):
         raise InputError("test must be an array where x is one and a Dataset where x is one")
     if hasattr(x, "shape") and x.shape[1:] != data.shape[1:]:
         raise InputError(
             f"test must be shaped like x, {data.shape[1:]} an example, got {x.shape[1:]}"
         )
-    return x, labels_for(test[1], count_rows(x))
+    return x, labels_for(test[1], len(x))

@@ -6,7 +6,7 @@ from typing import Any
 
 from dris.core.errors import InputError, suggest_name
 from dris.learn.trainers.estimator import EstimatorTrainer
-from dris.learn.trainers.job import CollapsedError, DivergedError, Job
+from dris.learn.trainers.job import DivergedError, Job
 from dris.learn.trainers.networks.network_trainer import NetworkTrainer
 from dris.learn.trainers.stacked.head import HeadTrainer
 from dris.learn.trainers.trainer import Trainer
@@ -61,8 +61,6 @@ def naming_divergence(job: Job, epoch: int) -> Iterator[None]:
     """Name the training and the epoch when its numbers are no longer finite."""
     try:
         yield
-    except CollapsedError:
-        raise
     except ValueError as error:
         if not trainer_of(job.model).is_divergence(error):
             raise

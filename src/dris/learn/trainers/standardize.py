@@ -45,12 +45,7 @@ def as_table(
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     if not isinstance(data.x, np.ndarray):
-        sparse = hasattr(data.x, "indptr")
-        raise InputError(
-            "this model needs an array, got a sparse matrix; use a stacked one or x.toarray()"
-            if sparse
-            else "this model needs an array, got a Dataset; use a torch model"
-        )
+        raise InputError("this model needs an array, got a Dataset; use a torch model")
     flat = data.x.reshape(len(data.x), -1)
     columns = normalize.columns if isinstance(normalize, Untangled) else normalize
     mean, scale = _mean_and_scale(flat, columns) if columns else (0.0, 1.0)

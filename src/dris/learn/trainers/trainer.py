@@ -46,9 +46,6 @@ class Training(ABC):
         """The positions in pieces that are small enough to be measured at once."""
         return [positions]
 
-    def refuse_broken_weights(self) -> None:  # noqa: B027
-        """Raise if a weight is not finite."""
-
     def state(self) -> State | None:
         """All that a later epoch depends on; None if it cannot be kept as arrays."""
         return None
@@ -69,7 +66,6 @@ class Trainer(ABC):
     # with record="scored" it is recorded on its training batches; other kinds are measured after
     # every epoch
     records_batches: ClassVar[bool] = False
-    takes_weights: ClassVar[bool] = True  # the weights of a schedule count
     keeps_epochs: ClassVar[bool] = True  # its state can be kept, so that killed work goes on
 
     @abstractmethod
@@ -88,9 +84,9 @@ class Trainer(ABC):
     def prepare(self, data: Data, normalize: Normalize, folder: Path | None) -> Data:
         """The data as it is trained on; large features may become a file in the folder."""
 
-    @abstractmethod
     def build(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> Training:
-        """A fresh model of a job, on prepared data."""
+        """A fresh model of a job, on prepared data; of a kind that trains one model at a time."""
+        raise NotImplementedError
 
     def scaling(self, job: Job, data: Data) -> Normalize:
         """How `prepare` shall scale the data of a job."""
@@ -110,9 +106,6 @@ class Trainer(ABC):
 
     def refuse_unnamed(self, model: Any) -> None:  # noqa: B027
         """Raise if a store could not find the model again by its name."""
-
-    def refuse_steps(self, model: Any) -> None:  # noqa: B027
-        """Raise if the model takes no single steps, which targets need."""
 
     def is_divergence(self, error: ValueError) -> bool:
         """True if an error says that numbers ceased to be finite."""

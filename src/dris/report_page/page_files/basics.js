@@ -1,6 +1,7 @@
 // What the page's own scripts share: packed numbers, colours, what became of whom.
 const D = JSON.parse($('data').textContent);
 const NONE = 65535, OUTCOMES = ['kept', 'dropped', 'suspected', 'trusted', 'canary'];
+const OUTCOME_TITLES = ['kept', 'dropped', 'suspect, kept', 'trusted', 'canary'];
 
 function unpack({type, data}) {
   const text = atob(data), bytes = new Uint8Array(text.length);
@@ -10,12 +11,17 @@ function unpack({type, data}) {
 }
 
 const P = {};
-for (const name of ['x', 'y', 'label', 'suggested', 'flags', 'kept', 'suspicion']) P[name] = unpack(D[name]);
+for (const name of ['x', 'y', 'label', 'suggested', 'flags', 'kept', 'p_wrong', 'p_suggested']) P[name] = unpack(D[name]);
 const N = D.drawn;
 
 const meanRank = i => P.x[i] / 65535;
 const variance = i => P.y[i] / 65535 * D.top;
 const idOf = i => D.ids.prefix + D.ids.words[i];
+// A probability as people read it: no model is surer than 99 %.
+const chance = value => `${Math.round(100 * Math.min(value / 65535, .99))}\u00a0%`;
+const pWrong = i => D.calibrated ? `P(wrong) ${chance(P.p_wrong[i])}` : '';
+// With two classes it is P(wrong) once more.
+const pSuggested = i => D.calibrated && D.classes.length > 2 && P.suggested[i] !== P.label[i] ? ` (${chance(P.p_suggested[i])})` : '';
 const className = c => c === NONE ? null : D.classes[c];
 
 // The same order of precedence as Page.outcomes, at any step of the slider.
@@ -23,9 +29,12 @@ const state = {step: D.chosen};
 function outcome(i) {
   const flags = P.flags[i];
   if (flags >> 2) return 4;
-  if (flags & 2) return 3;
-  if (flags & 1) return 2;
-  return P.kept[i] >>> state.step & 1 ? 0 : 1;
+  return flags & 2 ? 3 : decided(i);
+}
+// What the decision did with an example, trusted or not, canary or not.
+function decided(i) {
+  if (!(P.kept[i] >>> state.step & 1)) return 1;
+  return P.flags[i] & 1 ? 2 : 0;
 }
 
 const color = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();

@@ -18,14 +18,14 @@ function rowOf(rows, held) {
 function labels(i) {
   const proposed = className(P.suggested[i]), given = className(P.label[i]);
   return el('p', {class: 'labels'}, el('b', {}, given),
-    proposed !== null && proposed !== given ? el('span', {class: 'proposed'}, ' proxies say ', el('b', {}, proposed)) : '');
+    proposed !== null && proposed !== given ? el('span', {class: 'proposed'}, ' suggested ', el('b', {}, proposed), pSuggested(i)) : '');
 }
 
 function card(i) {
   const d = outcome(i), kind = P.flags[i] >> 2;
   return el('article', {class: 'card ' + OUTCOMES[d]}, face(i), labels(i),
-    el('p', {class: 'what'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ' ' + OUTCOMES[d] + (kind ? ` (${D.kinds[kind - 1]})` : '')),
-    el('p', {class: 'fine'}, idOf(i)), el('p', {class: 'fine'}, `rank ${meanRank(i).toFixed(2)}, variance ${variance(i).toFixed(4)}`));
+    el('p', {class: 'what'}, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ' ' + OUTCOME_TITLES[d] + (kind ? ` (${D.kinds[kind - 1]})` : '')),
+    el('p', {class: 'fine'}, kind ? '' : pWrong(i)), el('p', {class: 'fine id'}, idOf(i)), el('p', {class: 'fine'}, `rank ${meanRank(i).toFixed(2)}, variance ${variance(i).toFixed(4)}`));
 }
 
 const panel = {examples: [], page: 0, size: D.details && D.details.kind === 'rows' ? 3 : 6};
@@ -34,7 +34,7 @@ function showExamples(examples, what) {
   panel.examples = examples; panel.page = 0;
   const counts = [0, 0, 0, 0, 0];
   for (const i of examples) counts[outcome(i)]++;
-  const parts = counts.map((n, d) => n ? `${number(n)} ${OUTCOMES[d]}` : '').filter(Boolean);
+  const parts = counts.map((n, d) => n ? `${number(n)} ${OUTCOME_TITLES[d]}` : '').filter(Boolean);
   $('panel-status').textContent = examples.length
     ? `${number(examples.length)} example${examples.length > 1 ? 's' : ''} ${what}: ${parts.join(', ')}.`
     : `No example ${what}.`;

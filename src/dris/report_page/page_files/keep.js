@@ -23,14 +23,14 @@ function drawKeep() {
   drawBars(step, present);
 }
 
-// Classes with the largest suspected share first; the widest bar is the largest class.
+// Classes that lose the largest share first; the widest bar is the largest class.
 function drawBars(step, present) {
   const [kept, suspected, dropped] = step.byClass;
   const total = kept.map((n, c) => n + suspected[c] + dropped[c]), sum = list => list.reduce((a, b) => a + b, 0);
   const after = step.kept, before = D.before, all = Math.max(1, sum(before)), left = Math.max(1, sum(after));
   const most = Math.max(...total, 1);
   const order = D.classes.map((_, c) => c).filter(c => present[c])
-    .sort((a, b) => suspected[b] / total[b] - suspected[a] / total[a] || a - b);
+    .sort((a, b) => (dropped[b] + suspected[b]) / total[b] - (dropped[a] + suspected[a]) / total[a] || a - b);
   const shown = bars.all ? order : order.slice(0, FIRST_BARS);
   $('bars').replaceChildren(...shown.map(c => {
     const track = el('div', {class: 'track', role: 'cell', 'aria-hidden': 'true'});
@@ -41,7 +41,7 @@ function drawBars(step, present) {
       track.append(piece);
     });
     return el('div', {class: 'bar-row', role: 'row'}, el('span', {class: 'name', role: 'rowheader', title: D.classes[c]}, D.classes[c]), track,
-      el('span', {class: 'counts', role: 'cell'}, el('b', {}, number(kept[c])), ' kept · ', number(suspected[c]), ' suspected · ', number(dropped[c]), ' dropped', el('br'), `share ${share(before[c] / all)} → ${share(after[c] / left)}`));
+      el('span', {class: 'counts', role: 'cell'}, el('b', {}, number(kept[c])), ' kept · ', suspected[c] ? `${number(suspected[c])} suspect, kept · ` : '', number(dropped[c]), ' dropped', el('br'), `share ${share(before[c] / all)} → ${share(after[c] / left)}`));
   }));
   const more = $('bars-all');
   more.hidden = order.length <= FIRST_BARS;

@@ -12,7 +12,7 @@ function rowFace(fields, {more = 0, first = Infinity} = {}) {
     const made = el('dl', {class: 'row'});
     for (const [name, value] of some) {
       const kind = value.length > LONG ? 'long' : null;
-      made.append(el('dt', {class: kind}, name), el('dd', {class: kind}, value === '' ? '–' : value));
+      made.append(el('dt', {class: kind}, name || '(no name)'), el('dd', {class: kind}, value === '' ? '–' : value));
     }
     return made;
   };

@@ -89,9 +89,9 @@ function inside(r) {
   for (let i = 0; i < N; i++) {
     if (P.x[i] >= x0 && P.x[i] <= x1 && P.y[i] >= y0 && P.y[i] <= y1 && !plane.hidden.has(outcome(i))) members.push(i);
   }
-  // What can be shown comes first, canaries last, the rest by suspicion.
+  // What can be shown comes first, canaries last, the rest by p_wrong.
   const first = i => (D.details && D.details.by[i] !== undefined ? 2 : 0) + (P.flags[i] >> 2 ? 0 : 1);
-  return members.sort((a, b) => first(b) - first(a) || P.suspicion[b] - P.suspicion[a]);
+  return members.sort((a, b) => first(b) - first(a) || P.p_wrong[b] - P.p_wrong[a]);
 }
 
 function choose(region, what = 'in this region') {
@@ -167,9 +167,12 @@ function listenToPlane() {
 
 function drawLegend() {
   const counts = [0, 0, 0, 0, 0];
-  for (let i = 0; i < N; i++) counts[outcome(i)]++;
+  for (let i = 0; i < N; i++) {
+    counts[decided(i)]++;
+    if (outcome(i) > 2) counts[outcome(i)]++;
+  }
   $('legend').replaceChildren(...OUTCOMES.map((name, d) => counts[d] === 0 && d > 1 ? null : el('button', {
     type: 'button', class: name, 'aria-pressed': String(!plane.hidden.has(d)), 'data-outcome': name,
     on: {click: () => { plane.hidden.has(d) ? plane.hidden.delete(d) : plane.hidden.add(d); drawLegend(); drawPoints(); $('legend').querySelector(`[data-outcome=${name}]`).focus(); }},
-  }, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ` ${name} `, el('span', {class: 'quiet'}, number(counts[d])))).filter(Boolean));
+  }, el('span', {class: 'sign', 'aria-hidden': 'true'}, MARKS[d]), ` ${OUTCOME_TITLES[d]} `, el('span', {class: 'quiet'}, number(counts[d])))).filter(Boolean));
 }

@@ -1,17 +1,18 @@
-// The clearest suspects, the confusion picture, and a searchable row for every label that looks wrong.
+// The clearest suspects, the confusion picture, and a searchable row for every suspect.
 const SUSPECT_ROWS = 12, SUSPECT_CARDS = 3;
 const list = {all: D.suspects ? Array.from(unpack(D.suspects)) : [], matches: [], page: 0, cell: null};
 
 function clearCard(i) {
   const given = className(P.label[i]), other = className(P.suggested[i]);
   return el('article', {class: 'card clear-card'}, face(i),
-    el('p', {class: 'labels'}, 'labelled ', el('b', {}, given), ...(other !== null && other !== given ? [el('br'), 'looks like ', el('b', {class: 'rather'}, other)] : [])),
+    el('p', {class: 'labels'}, 'labelled ', el('b', {}, given), ...(other !== null && other !== given ? [el('br'), 'suggested ', el('b', {class: 'rather'}, other), pSuggested(i)] : [])),
+    el('p', {class: 'fine'}, pWrong(i)),
     el('p', {class: 'fine id'}, idOf(i)));
 }
 
 function suspectRow(i) {
   const other = className(P.suggested[i]), given = className(P.label[i]), held = D.details && D.details.by[i] !== undefined;
-  return el('tr', {}, el('th', {scope: 'row', class: 'id'}, idOf(i)), el('td', {}, given), el('td', {}, other === null || other === given ? '–' : other),
+  return el('tr', {}, el('th', {scope: 'row', class: 'id'}, idOf(i)), el('td', {}, given), el('td', {}, other === null || other === given ? '–' : other), el('td', {}, D.calibrated ? chance(P.p_wrong[i]) : ''),
     el('td', {}, held ? el('button', {type: 'button', class: 'plain', 'aria-label': `show ${idOf(i)}`, on: {click: () => showSuspects([i])}}, 'show') : null));
 }
 
@@ -30,7 +31,7 @@ function findSuspects() {
   });
   list.page = 0;
   const where = list.cell ? ` labelled ${className(list.cell[0])} with suggested label ${className(list.cell[1])}` : '';
-  $('suspect-status').textContent = `${plural(list.matches.length, 'suspect')}${where}${words.length ? ' found' : ''}, the most suspicious first.`;
+  $('suspect-status').textContent = `${plural(list.matches.length, 'suspect')}${where}${words.length ? ' found' : ''}, most certain first.`;
   showSuspects(list.matches);
   turnSuspects(0);
 }

@@ -1,6 +1,7 @@
 // The queue: what was handed over, the filters, and which card is looked at.
 const NO_LABEL = -1;
-const S = {view: [], here: 0, cards: new Map(), matching: null, drawn: null};
+const S = {view: [], here: 0, cards: new Map(), matching: null, only: null, members: null, grid: false, picked: new Set()};
+const TILES = 24;
 
 async function ask(path, sent) {
   const url = new URL(path, location.href);
@@ -34,31 +35,27 @@ const STATES = {
   disputed: k => everybody(k) === 'disputed',
   unsure: k => everybody(k) === 'unsure',
 };
-const PROXIES = {
-  split: k => S.against[k] > 0 && S.against[k] < S.proxies,
-  one: k => S.proxies > 0 && S.against[k] === S.proxies,
-};
+// Cards that are shown without P(wrong) pass no bound on it.
+const CERTAIN = {'': () => true, above: p => p !== null && p > 0.9, below: p => p !== null && p <= 0.9};
 
 // Which cards the filters let through, in the order of the worklist. A card that was just answered
 // stays where it is until one moves on, so that its answer can be seen and undone.
 function fits(k) {
-  const given = $('by-given').value, other = $('by-suggested').value, suspicion = Number($('by-suspicion').value);
-  const state = $('by-state').value, proxies = $('by-proxies').value;
-  if (S.drawn && !S.drawn.has(S.at[k])) return false;
+  const given = $('by-given').value, other = $('by-suggested').value, state = $('by-state').value;
+  if (S.only && !S.only.has(S.at[k])) return false;
   if (given !== '' && S.given[k] !== Number(given)) return false;
   if (other !== '' && S.suggested[k] !== Number(other)) return false;
-  if (suspicion > 0 && S.place[k] > suspicion) return false;
-  if (suspicion < 0 && S.place[k] <= -suspicion) return false;
+  if (!CERTAIN[$('by-p').value](S.pWrong[k])) return false;
   if (S.matching && !S.matching.has(S.at[k])) return false;
-  if (proxies && !PROXIES[proxies](k)) return false;
-  return !state || S.drawn !== null || STATES[state](k);
+  return !state || S.only !== null || STATES[state](k);
 }
 
 function filter(keep = null) {
   S.view = [];
   for (let k = 0; k < S.at.length; k++) if (fits(k)) S.view.push(k);
-  const place = keep === null ? 0 : S.view.findIndex(k => k >= keep);
-  S.here = Math.max(0, place === -1 ? S.view.length - 1 : place);
+  const place = S.view.findIndex(k => keep === null ? !mine(k) : k >= keep);
+  S.here = Math.max(0, place === -1 && keep !== null ? S.view.length - 1 : place);
+  if (S.grid) S.here -= S.here % TILES;
   show();
 }
 
@@ -66,7 +63,8 @@ const current = () => S.view[S.here];
 
 function go(by) {
   if (!S.view.length) return;
-  S.here = Math.min(Math.max(S.here + by, 0), S.view.length - 1);
+  const last = S.grid ? Math.floor((S.view.length - 1) / TILES) * TILES : S.view.length - 1;
+  S.here = Math.min(Math.max(S.here + by * (S.grid ? TILES : 1), 0), last);
   show();
 }
 
@@ -76,7 +74,7 @@ function goOn() {
     const at = (S.here + step) % S.view.length;
     if (!mine(S.view[at])) { S.here = at; return show(); }
   }
-  S.drawn = null;  // a sample that is answered makes room for the rest of its cell
+  S.only = S.members;  // a sample that is answered makes room for the rest of its cell
   filter();
 }
 

@@ -1,6 +1,6 @@
 // Start: fill in what was handed over, listen to keys, and hear of other people's answers.
-const HANDLERS = {wrong: acceptIt, right: () => answer('right'), unsure: () => answer('unsure'), other: openOther, undo,
-  next: () => go(1), previous: () => go(-1),
+const HANDLERS = {wrong: () => answer('wrong'), right: () => answer('right'), unsure: () => answer('unsure'), other: openOther, undo,
+  next: () => go(1), previous: () => go(-1), grid: toggleGrid, every: pickEvery,
   similar: () => { $('similar-details').open = !$('similar-details').open; },
   enlarge: () => $('card').querySelector('.zoomable')?.click(),
   search: () => $('search').focus()};
@@ -20,6 +20,8 @@ function otherKey(event) {
   else return;
   event.preventDefault();
 }
+
+const wide = !matchMedia('(max-width: 820px)').matches;
 
 let waiting = 0;
 async function search() {
@@ -42,12 +44,10 @@ async function open() {
   document.title = `${S.title} · dris review`;
   $('title').textContent = `· ${S.title}`;
   if (document.activeElement !== $('who')) $('who').value = S.who;
-  // Where each card stands by suspicion, 0 the most suspicious.
-  const order = S.suspicion.map((value, k) => [value, k]).sort((a, b) => b[0] - a[0] || a[1] - b[1]);
-  S.place = new Array(order.length);
-  order.forEach(([, k], i) => { S.place[k] = (i + 1) / order.length; });
+  $('grid').hidden = !S.brief;
+  if (S.near && wide) $('similar-details').open = true;
   for (const [id, name] of [['by-given', 'given'], ['by-suggested', 'suggested']]) fill($(id), name);
-  S.cell = null; S.drawn = null;
+  S.cell = null; S.only = S.members = null;
   drawHeat(); drawCell(); update(S.summary); filter();
 }
 
@@ -65,15 +65,18 @@ function listen() {
   });
 }
 
-for (const id of ['by-given', 'by-suggested', 'by-suspicion', 'by-state', 'by-proxies']) {
-  $(id).addEventListener('change', () => { S.drawn = null; if (id === 'by-given' || id === 'by-suggested') { S.cell = null; drawHeat(); drawCell(); } filter(); });
-}
+for (const id of ['by-given', 'by-suggested', 'by-p', 'by-state']) $(id).addEventListener('change', leaveCell);
 $('clear').addEventListener('click', () => {
-  for (const id of ['by-given', 'by-suggested', 'by-suspicion', 'by-proxies']) $(id).value = '';
-  $('by-state').value = 'open'; $('search').value = '';
-  S.matching = null; S.drawn = null; S.cell = null;
-  drawHeat(); drawCell(); filter();
+  for (const id of ['by-given', 'by-suggested', 'by-p', 'search']) $(id).value = '';
+  $('by-state').value = 'open';
+  S.matching = null;
+  leaveCell();
 });
+function leaveCell() {
+  S.only = S.members = S.cell = null;
+  drawHeat(); drawCell(); filter();
+}
+$('grid').addEventListener('click', toggleGrid);
 $('search').addEventListener('input', search);
 $('search-form').addEventListener('submit', event => { event.preventDefault(); $('card').focus(); });
 $('other').addEventListener('input', listOthers);
@@ -91,5 +94,5 @@ $('who').addEventListener('change', () => {
 $('keys').replaceChildren(...keyLegend(HANDLERS));
 followTheme(() => {});
 try { S.who = sessionStorage.getItem('dris-who') || ''; } catch { S.who = ''; }
-if (matchMedia('(max-width: 820px)').matches) for (const box of document.querySelectorAll('.side details')) box.open = false;
+if (!wide) for (const box of document.querySelectorAll('.side details')) box.open = false;
 open().then(() => { root.dataset.ready = Math.round(performance.now()); listen(); $('card').focus({preventScroll: true}); }).catch(failed);

@@ -3,25 +3,18 @@
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
-from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
-from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
-from dris.core.streams import seed_for
-from dris.learn.recipe import Recipe
 from dris.learn.record.recorder import Recorder
 from dris.learn.trainers.estimator import (
-    Estimator,
     EstimatorTrainer,
     as_logits,
     logits_of,
     penultimate_of,
 )
-from dris.learn.trainers.job import Data, Job
-from dris.learn.trainers.schedules import Passes
 
 
 def data(classes, n=90, seed=0):
@@ -98,54 +91,6 @@ def test_models_with_probabilities_alone_give_their_logarithms(classes):
     assert softmax(z, axis=1) == pytest.approx(model.predict_proba(x), rel=1e-5)
 
 
-# -- boosting, stage by stage ------------------------------------------------------------------
-
-
-def boosted(model, x, y, epochs):
-    everyone = np.arange(len(x))
-    recipe = Recipe(epochs=epochs, batch_size=10, learning_rate=0.1)
-    job = Job(model, ("test",), 0, int(y.max()) + 1, recipe)
-    passes = Passes(everyone, 10, 0, ("test",), equal=False)
-    engine = Estimator(job, Data(x, y), passes, ("test",))
-    out = []
-    for epoch in range(1, epochs + 1):
-        engine.train_epoch(epoch)
-        out.append(engine.measure(everyone)[0])
-    return out
-
-
-@pytest.fixture
-def _one_blas_thread():
-    with threadpool_limits(limits=1):
-        yield
-
-
-@pytest.mark.usefixtures("_one_blas_thread")
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=0),
-        lambda: HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5, random_state=0),
-    ],
-)
-def test_epochs_of_boosting_are_shares_of_its_rounds(make, classes):
-    x, y = data(classes, n=45)
-    seeded = make().set_params(random_state=seed_for(0, "test", "model"))
-    stages = list(seeded.fit(x, y).staged_predict_proba(x))
-    for epochs, at in ((6, [1, 2, 3, 4, 5, 6]), (3, [2, 4, 6]), (4, [2, 3, 5, 6]), (1, [6])):
-        out = boosted(make(), x, y, epochs)
-        assert len(out) == epochs
-        for z, stage in zip(out, at, strict=True):
-            assert softmax(z, axis=1) == pytest.approx(stages[stage - 1], abs=1e-6)
-
-
-def test_boosting_with_fewer_rounds_than_epochs_is_refused():
-    x, y = data(2)
-    with pytest.raises(InputError, match="stopped after 3 rounds, 5 epochs"):
-        boosted(GradientBoostingClassifier(n_estimators=3), x, y, 5)
-
-
 # -- the last layer ----------------------------------------------------------------------------
 
 
@@ -219,11 +164,10 @@ def test_with_two_classes_the_norm_is_that_of_a_layer_with_two_outputs():
         assert norms[i] == pytest.approx(np.sqrt(2) * expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("model", [GaussianNB(), GradientBoostingClassifier(n_estimators=2)])
-def test_a_model_without_a_last_layer_has_no_gradient_norm(model):
+def test_a_model_without_a_last_layer_has_no_gradient_norm():
     x, y = data(2)
     with pytest.raises(InputError, match="has no last layer"):
-        penultimate_of(model.fit(x, y), x)
+        penultimate_of(GaussianNB().fit(x, y), x)
 
 
 # -- what can be a proxy -----------------------------------------------------------------------
@@ -232,7 +176,7 @@ def test_a_model_without_a_last_layer_has_no_gradient_norm(model):
 def test_models_that_cannot_be_proxies_are_refused_with_a_way_out():
     from sklearn.linear_model import LogisticRegression, SGDRegressor
 
-    with pytest.raises(InputError, match=r"neither partial_fit nor staged predictions.*use SGD"):
+    with pytest.raises(InputError, match="has no partial_fit"):
         EstimatorTrainer().check(LogisticRegression())
     with pytest.raises(InputError, match="choose a classifier"):
         EstimatorTrainer().check(SGDRegressor())

@@ -115,7 +115,7 @@ def test_a_package_that_cannot_be_imported_beside_this_torch_is_passed_over(
 
     monkeypatch.setattr(encoders.importlib, "import_module", broken)
     assert installed_encoder() is None
-    with pytest.raises(InputError, match="pip install 'dris"):
+    with pytest.raises(InputError, match="pip install '"):
         named_encoder("torchvision")
 
 

@@ -1,4 +1,4 @@
-"""Steps on a GPU that is not there: what is copied to it, when it is looked at, what compiles."""
+"""Steps on a GPU that is not there: what is copied to it, when it is looked at."""
 
 from contextlib import nullcontext
 
@@ -8,8 +8,6 @@ from oracles_networks import images
 
 torch = pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
 
-from torch import nn  # noqa: E402
-from torch._dynamo import config  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
@@ -18,34 +16,8 @@ from dris.learn.trainers.networks import loop  # noqa: E402
 from dris.learn.trainers.networks.loop import Network  # noqa: E402
 from dris.learn.trainers.networks.sources import TensorSource  # noqa: E402
 
-CPU = torch.device("cpu")
 # A device without memory stands for a GPU: it takes copies, and nothing can be read from it.
 META = torch.device("meta")
-
-
-@pytest.fixture
-def gpu(monkeypatch):
-    """A process that may say that it uses a GPU fully, and is as before at the end."""
-    precision = torch.get_float32_matmul_precision()
-    monkeypatch.setattr(loop, "_compiled", False)
-    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
-    chosen = []
-    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
-    yield chosen
-    torch.set_float32_matmul_precision(precision)
-
-
-def test_networks_are_compiled_on_a_gpu_and_only_where_the_process_says_so(monkeypatch, gpu):
-    monkeypatch.setattr(torch, "compile", lambda model: "compiled")
-    model, device = nn.Linear(1, 1), torch.device("cuda")
-    loop.use_gpu_fully("cuda:1")
-    assert loop.forward_of(model, device) is model
-    with config.patch(cache_size_limit=8, accumulated_cache_size_limit=256):
-        loop.use_gpu_fully("cuda:1", compiled=True)
-    assert gpu == ["cuda:1", "cuda:1"]
-    assert torch.backends.cudnn.benchmark
-    assert loop.forward_of(model, device) == "compiled"
-    assert loop.forward_of(model, CPU) is model
 
 
 class Copies(TorchDispatchMode):

@@ -133,9 +133,8 @@ def test_scored_has_the_snapshot_of_all_and_totals_of_the_training_batches():
 
 
 def test_scored_is_refused_where_batches_do_not_hold_all():
-    for how in ({"bag": 0.5}, {"cross_fit": 2}):
-        with pytest.raises(InputError, match='record="all"'):
-            proxies(record="scored", **how)
+    with pytest.raises(InputError, match='record="all"'):
+        proxies(record="scored", cross_fit=2)
     assert proxies(record="scored", model=["linear", "sgd_log"]).is_summary
 
 

@@ -34,23 +34,15 @@ def by_hand(*q):
 # -- by hand -------------------------------------------------------------------------------------
 
 
-def test_weights_by_hand_with_and_without_replacement():
-    plan = by_hand(0.5, 0.25, 0.25, 0.0)
-    with_replacement = ImportanceSampler(plan)
-    assert with_replacement.weights.dtype == torch.float32
-    assert with_replacement.weights.tolist() == [0.5, 1.0, 1.0, 0.0]
-    # π = 1, 1/2, 1/2, 0 and n/N = 2/4.
-    without = ImportanceSampler(plan, num_samples=2, replacement=False)
-    assert without.weights.tolist() == [0.5, 1.0, 1.0, 0.0]
-    three = ImportanceSampler(plan, num_samples=3, replacement=False)
-    assert three.weights.tolist() == [0.75, 0.75, 0.75, 0.0]
+def test_weights_by_hand():
+    sampler = ImportanceSampler(by_hand(0.5, 0.25, 0.25, 0.0))
+    assert sampler.weights.dtype == torch.float32
+    assert sampler.weights.tolist() == [0.5, 1.0, 1.0, 0.0]
 
 
-@pytest.mark.parametrize("replacement", [True, False])
-def test_the_exponent_of_the_plan_tempers_the_weights(replacement):
+def test_the_exponent_of_the_plan_tempers_the_weights():
     def weights(exponent):
-        plan = plan_of(exponent=exponent)
-        return ImportanceSampler(plan, num_samples=4, replacement=replacement).weights
+        return ImportanceSampler(plan_of(exponent=exponent), num_samples=4).weights
 
     assert torch.allclose(weights(0.5), weights(1.0).sqrt())
     assert weights(0.0).tolist() == [1.0] * 10
@@ -95,10 +87,9 @@ def test_an_iteration_that_is_left_early_is_an_epoch_and_one_never_begun_is_none
 
 @pytest.mark.parametrize("n", [1, 2, 7, 10, 64])
 @pytest.mark.parametrize("world_size", [1, 2, 3, 8, 11])
-@pytest.mark.parametrize("replacement", [True, False])
-def test_the_ranks_together_hold_the_draws_of_one_process_and_padding(n, world_size, replacement):
+def test_the_ranks_together_hold_the_draws_of_one_process_and_padding(n, world_size):
     def sampler(**ranks):
-        return ImportanceSampler(plan_of(80), num_samples=n, replacement=replacement, **ranks)
+        return ImportanceSampler(plan_of(80), num_samples=n, **ranks)
 
     alone = list(sampler())
     ranks = [list(sampler(rank=r, world_size=world_size)) for r in range(world_size)]
@@ -129,7 +120,7 @@ def resumed(state, **arguments):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"rank": 1, "world_size": 3}, {"num_samples": 20, "replacement": False, "seed": 5}],
+    [{}, {"rank": 1, "world_size": 3}, {"num_samples": 20, "seed": 5}],
 )
 @pytest.mark.parametrize("used", [0, 1, 9])
 def test_a_resumed_epoch_yields_the_same_remainder(arguments, used):
@@ -189,7 +180,6 @@ def test_what_workers_fetched_ahead_can_be_told_apart_from_what_was_used():
         ({"seed": 1}, "another seed"),
         ({"num_samples": 49}, "another num_samples"),
         ({"world_size": 2}, "another world_size"),
-        ({"num_samples": 50, "replacement": False}, "another replacement"),
     ],
 )
 def test_a_state_of_another_sampler_is_refused(change, says):
@@ -244,19 +234,6 @@ def test_the_mean_of_weighted_draws_is_unbiased(world):
     assert off_by(sampler, wrong) > LIMIT
 
 
-@pytest.mark.parametrize("world", [{}, {"rank": 2, "world_size": 3}])
-def test_without_replacement_the_weights_of_the_design_are_unbiased_and_others_are_not(world):
-    plan = plan_of(40)
-    sampler = ImportanceSampler(plan, num_samples=25, replacement=False, **world)
-    assert off_by(sampler, sampler.weights.numpy(), goes=2000) < LIMIT
-    assert off_by(sampler, plan.weights, goes=2000) > LIMIT
-
-
-def test_without_replacement_no_example_comes_twice():
-    sampler = ImportanceSampler(plan_of(40), num_samples=25, replacement=False)
-    assert all(len(set(sampler)) == 25 for _ in range(20))
-
-
 # -- in a DataLoader -----------------------------------------------------------------------------
 
 
@@ -296,7 +273,6 @@ def test_no_global_random_state_is_read_or_changed():
 
     before = states()
     drawn = list(ImportanceSampler(plan_of(50)))
-    list(ImportanceSampler(plan_of(50), num_samples=5, replacement=False))
     assert states() == before
     with torch.random.fork_rng():
         torch.manual_seed(1)
@@ -324,11 +300,6 @@ def test_no_global_random_state_is_read_or_changed():
             "rank must be below world_size = 2, got 2",
         ),
         (lambda: ImportanceSampler(plan_of(), rank=-1), "rank must be at least 0"),
-        (lambda: ImportanceSampler(plan_of(), replacement=False), "needs num_samples="),
-        (
-            lambda: ImportanceSampler(plan_of(), replacement=False, num_samples=11),
-            "only 10 examples can be drawn",
-        ),
         (lambda: ImportanceSampler(by_hand(1e-40, 1.0)), "past the largest float32"),
         (lambda: ImportanceSampler(plan_of()).set_epoch(-1), "epoch must be at least 0"),
         (lambda: ImportanceSampler(plan_of()).set_epoch(0.5), "epoch must be a whole number"),

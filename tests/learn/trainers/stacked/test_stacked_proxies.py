@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 import dris
+from commands import run_python
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.merge import best_epoch
 from dris.core.errors import InputError
+from dris.core.scores.formulas import SCORES
 from dris.learn.jobs import stacked_job
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
@@ -25,7 +26,6 @@ from dris.learn.trainers.job import Data, Job, folds_for
 from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.stacked import stack as stack_module
 from dris.learn.trainers.stacked.head import Head
-from dris.learn.trainers.stacked.stack import SPARSE_LENGTH
 from oracles_heads import trained_head
 
 SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)
@@ -47,7 +47,9 @@ def train(x, y, **how):
 
 def bits(dynamics):
     sides = [dynamics] if dynamics.out_of_fold is None else [dynamics, dynamics.out_of_fold]
-    return [(n, c.tobytes()) for side in sides for n, c in sorted(side.columns.items())]
+    held = [(n, c.tobytes()) for side in sides for n, c in sorted(side.columns.items())]
+    p = dynamics.probabilities
+    return held if p is None else [*held, ("p", p.values.tobytes()), ("fold", p.fold.tobytes())]
 
 
 # --- worked out elsewhere
@@ -131,50 +133,6 @@ def test_one_step_is_the_gradient_that_torch_traces(hidden):
         np.testing.assert_allclose(stack.state()["model.weights"][m], want, atol=1e-5)
 
 
-# --- sparse features
-
-
-@pytest.mark.parametrize("hidden", [None, 5])
-@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}], ids=str)
-def test_sparse_features_train_like_dense_ones(hidden, how):
-    x, y = toy(width=30)
-    x[np.random.default_rng(1).random(x.shape) < 0.8] = 0
-    given = {"model": Head(hidden), "gradient_norm": True, "test": (x[:9], y[:9]), **how}
-    dense = train(x, y, standardize=False, **given)
-    given["test"] = (csr_array(x[:9]), y[:9])
-    sparse = train(csr_array(x), y, standardize=False, **given)
-    for name in ("loss", "gradient_norm"):
-        np.testing.assert_allclose(sparse.column(name), dense.column(name), atol=TOLERANCE)
-    scale = np.sqrt(SPARSE_LENGTH / (x.astype(float) ** 2).sum(axis=1).mean())
-    given["test"] = None
-    scaled = train(csr_array(x), y, **given)
-    by_hand = train((x * scale).astype(np.float32), y, standardize=False, **given)
-    np.testing.assert_allclose(scaled.loss, by_hand.loss, atol=10 * TOLERANCE)
-    assert np.abs(scaled.loss - sparse.loss).max() > 0.1
-
-
-def test_sparse_features_are_never_filled_in(monkeypatch):
-    wide = csr_array((np.ones(300), (np.arange(300) % 100, np.arange(300) * 700)), (100, 210_000))
-    for name in ("toarray", "todense"):
-        monkeypatch.setattr(csr_array, name, lambda self: pytest.fail("filled with zeros"))
-    got = train(wide, np.arange(100) % 2, model="linear_head", cross_fit=2)
-    assert np.isfinite(got.out_of_fold.loss).all()
-
-
-@pytest.mark.parametrize(
-    ("x", "how", "message"),
-    [
-        (csr_array((5, 0)), {}, "not empty"),
-        (csr_array(np.eye(5) * np.nan), {}, "finite"),
-        (csr_array(np.eye(5)), {"model": "sgd_log"}, r"sparse matrix; .* x.toarray\(\)"),
-        (csr_array(np.eye(5)), {"test": (np.eye(5), [0] * 5)}, "test must be"),
-    ],
-)
-def test_sparse_features_that_cannot_be_read_are_refused(x, how, message):
-    with pytest.raises(InputError, match=message):
-        train(x, [0, 1, 0, 1, 0], **how)
-
-
 # --- folds
 
 
@@ -188,6 +146,79 @@ def test_each_models_held_out_loss_is_told_for_every_epoch():
     )  # folds of 25
 
 
+# --- class probabilities
+
+
+def losses_of(dynamics):
+    """The out-of-fold loss at the scored epoch, by the columns and by the class probabilities."""
+    p = dynamics.probabilities.dense()
+    at = np.arange(len(dynamics.labels))
+    loss = np.minimum(dynamics.out_of_fold.snapshot("loss"), 80)  # e⁻⁸⁷ is the smallest number
+    return loss, np.minimum(-np.log(p[:, at, dynamics.labels]), 80)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"scored_epoch": "held_out", "patience": 2},
+        {"record": "scored", "scored_epoch": "held_out"},
+        {"model": [Head(5), Head(untangled=True)], "scored_epoch": "held_out"},
+        {
+            "model": [Head(5), Head(untangled=True)],
+            "scored_epoch": "held_out",
+            "patience": 1,
+            "record": "scored",
+        },
+        {"record": "snapshot", "scored_epoch": "held_out", "patience": 2},
+        {"record": "snapshot", "model": [Head(5), Head()], "scored_epoch": "held_out"},
+        {"judged": True},
+    ],
+    ids=str,
+)
+def test_class_probabilities_are_those_of_the_scored_epoch(how, tmp_path):
+    x, y = toy(n=120, width=30)
+    if "judged" in how:
+        how = {"judged": np.roll(y, 1)}
+    given = {"recipe": Recipe(8, 16, 0.3), "cross_fit": 3, "store": tmp_path, **how}
+    got = train(x, y, **given)
+    want, told = losses_of(got)
+    np.testing.assert_allclose(told, want, atol=TOLERANCE)
+    assert got.probabilities.fold.shape == want.shape
+    other = [e for e in got.epochs if e != got.scored_epoch]
+    assert not other or got.at(other[0]).probabilities is None
+    order = np.random.default_rng(0).permutation(120)
+    some = got.reorder(order).only([1])
+    np.testing.assert_array_equal(some.probabilities.values[0], got.probabilities.values[1][order])
+    assert train(x, y).probabilities is None
+
+
+def test_with_many_classes_the_likeliest_are_kept_and_the_others_share_the_rest(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 80
+    x = (rng.normal(size=(600, 20)) + 3 * rng.normal(size=(80, 20))[y]).astype(np.float32)
+    planted = np.where(np.arange(600) % 10 == 0, (y + 1) % 80, y)
+    given = {"cross_fit": 2, "judged": planted, "store": tmp_path, "proxies": 1}
+    got = [train(x, y, model=m, **given) for m in (Head(5), Head())]
+    both = Dynamics.merge(got)
+    p = both.probabilities
+    assert p.values.shape == (2, 600, 13)
+    want, told = losses_of(both)
+    np.testing.assert_allclose(told, want, atol=TOLERANCE)
+    dense = p.dense()
+    np.testing.assert_allclose(dense.sum(axis=2), 1, atol=1e-5)
+    classes, values = p.likeliest([y])
+    assert classes.shape == (600, 13)
+    assert (classes == y[:, None]).any(axis=1).all()
+    np.testing.assert_array_equal(values, np.take_along_axis(dense, classes[None], axis=2))
+    rest = dense.mean(axis=0)
+    np.put_along_axis(rest, classes, -1, axis=1)
+    others = np.where(classes == y[:, None], np.inf, values.mean(axis=0))
+    assert (others.min(axis=1) >= rest.max(axis=1)).all()
+    again = Dynamics.load(both.save(tmp_path / "both.dynamics"))
+    np.testing.assert_array_equal(again.probabilities.dense(), dense)
+
+
 # --- the epoch
 
 
@@ -198,7 +229,8 @@ def test_the_scored_epoch_is_where_the_out_of_fold_loss_is_smallest():
     plain = train(x, y, **how)
     assert plain.scored_epoch == 6
     assert got.scored_epoch == got.out_of_fold.scored_epoch == best_epoch(plain) < 6
-    assert bits(got) == bits(plain)
+    assert bits(replace(got, probabilities=None)) == bits(replace(plain, probabilities=None))
+    assert not np.array_equal(got.probabilities.values, plain.probabilities.values)
     summary = train(x, y, scored_epoch="held_out", record="scored", **how)
     assert summary.is_summary
     assert summary.scored_epoch == got.scored_epoch
@@ -206,6 +238,23 @@ def test_the_scored_epoch_is_where_the_out_of_fold_loss_is_smallest():
     for side in (summary, summary.out_of_fold):
         whole = got if side is summary else got.out_of_fold
         assert np.array_equal(side.totals().margin, whole.totals().margin)
+
+
+@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"cross_fit": 3, "pick": True}], ids=str)
+def test_a_snapshot_is_the_scored_epoch_without_sums(how):
+    x, y = toy()
+    if how.pop("pick", False):
+        how = {**how, "scored_epoch": "held_out"}
+    whole, some = train(x, y, **how), train(x, y, record="snapshot", **how)
+    assert bits(some) == bits(whole.summary())
+    assert some.scored_epoch == whole.scored_epoch
+    assert [m.get("held_out_loss") for m in some.made()] == [
+        pytest.approx(np.array(m["held_out_loss"]), rel=1e-4) if how else None for m in whole.made()
+    ]
+    with pytest.raises(InputError, match="totals"):
+        SCORES["aum"](some)
+    with pytest.raises(InputError, match="stacked"):
+        train(x, y, record="snapshot", model="sgd_log")
 
 
 def test_patience_stops_all_proxies_together_and_changes_nothing_before():
@@ -270,10 +319,10 @@ def test_a_network_that_stops_by_itself_goes_on_after_a_kill_to_the_same_bytes(
 # --- ids, bags, company
 
 
-@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"bag": 0.6}, {"record": "scored"}], ids=str)
+@pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"record": "scored"}], ids=str)
 @pytest.mark.parametrize("model", [Head(5), Head(5, True), "linear_head", "sgd_log"], ids=str)
 def test_the_same_rows_in_another_order_give_the_same_values_bit_for_bit(how, model):
-    if model == "sgd_log" and ("bag" in how or "record" in how):
+    if model == "sgd_log" and "record" in how:
         how = {}
     x, y = toy(n=83)
     names = np.array([f"row {i:x}" for i in np.random.default_rng(1).permutation(83)])
@@ -293,7 +342,7 @@ def test_a_proxy_does_not_depend_on_its_company(how):
     three = train(x, y, proxies=3, **how)
     assert bits(train(x, y, proxies=2, **how)) == bits(three.only([0, 1]))
     mixed = train(x, y, proxies=3, model=[Head(5), "sgd_log", Head(5)], **how)
-    assert bits(mixed.only([0, 2])) == bits(three.only([0, 2]))
+    assert bits(mixed.only([0, 2])) == bits(replace(three.only([0, 2]), probabilities=None))
 
 
 # --- the same bytes
@@ -303,7 +352,8 @@ def test_a_proxy_does_not_depend_on_its_company(how):
 def test_one_two_and_eight_workers_give_the_same_bytes(how, monkeypatch):
     x, y = toy(n=300)
     one = train(x, y, proxies=3, **how)
-    monkeypatch.setattr(stack_module, "_WORTH_A_THREAD", 0.0)
+    monkeypatch.setattr(stack_module, "_WORTH_A_THREAD", -1.0)
+    monkeypatch.setattr(stack_module, "_WORTH_A_STEP", 0.0)
     monkeypatch.setattr(stack_module, "_MEASURED", 8 * 64)
     split = train(x, y, proxies=3, workers=1, **how)
     for workers in (2, 8):
@@ -328,21 +378,9 @@ print(hashlib.sha256(d.loss.tobytes() + d.out_of_fold.loss.tobytes()).hexdigest(
 """
 
 
-def printed(code, *arguments, **env):
-    """What a process of its own prints."""
-    run = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(dris.__file__).parents[1]), **env},
-        capture_output=True,
-        check=True,
-        encoding="utf-8",
-    )
-    return run.stdout
-
-
 def test_the_bytes_do_not_depend_on_the_threads_of_the_machine():
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    one, four = (printed(PRINTED, **dict.fromkeys(names, threads)) for threads in "14")
+    one, four = (run_python("-c", PRINTED, **dict.fromkeys(names, threads)) for threads in "14")
     assert one == four != ""
 
 
@@ -354,7 +392,7 @@ def test_training_needs_neither_torch_nor_scikit_learn_nor_processes():
         "train_proxies(x, np.arange(50) % 2, epochs=2, cross_fit=2)\n"
         "print([m for m in ('torch', 'sklearn', 'scipy', 'joblib') if m in sys.modules])\n"
     )
-    assert printed(code) == "[]\n"
+    assert run_python("-c", code) == "[]\n"
 
 
 # --- what can go wrong
@@ -433,6 +471,8 @@ class Killed(BaseException):
         {"cross_fit": 3},
         {"record": "scored"},
         {"record": "scored", "cross_fit": 3, "scored_epoch": "held_out"},
+        {"record": "snapshot", "cross_fit": 3, "scored_epoch": "held_out"},
+        {"record": "snapshot"},
     ],
     ids=str,
 )
@@ -482,5 +522,5 @@ def test_kill_9_costs_the_epochs_that_were_not_kept_and_changes_no_byte(tmp_path
     child.send_signal(signal.SIGKILL)
     child.wait()
     assert not list(tmp_path.glob("*/done.json"))
-    assert printed(LONG, str(tmp_path)) == printed(LONG, "") != ""
+    assert run_python("-c", LONG, tmp_path) == run_python("-c", LONG, "") != ""
     assert list(tmp_path.glob("*/done.json"))

@@ -33,44 +33,11 @@ from dris.learn.trainers.trainer import Training
 
 _MEASURED_AT_ONCE = 512
 _STEPS_UNSEEN = 32  # on a GPU, which waits whenever somebody looks
-_FORMS = 1024  # networks × sizes of batches × modes that one process may compile
 OnBatch = Callable[[Positions, Tensor], None]
 
 
-_compiled = False
-
-
-def use_gpu_fully(device: str, *, compiled: bool = False) -> None:
-    """Let this process, which trains on one GPU and does nothing else, take what it gives.
-
-    The fastest convolutions are looked for (cuDNN's benchmark) and float32 products may be TF32;
-    which of them is fastest is measured anew, so results may differ in their last digits from run
-    to run. With `compiled`, networks are compiled when they are built.
-    """
-    global _compiled
-    torch.cuda.set_device(device)  # whoever names no GPU means this one, as the clocks do
-    torch.backends.cudnn.benchmark = True
-    torch.set_float32_matmul_precision("high")
-    _compiled = compiled
-    if compiled:
-        import torch._dynamo.config as dynamo
-
-        # All networks share one `forward`, and with it what is compiled of it: those of the same
-        # layers nothing twice. After eight forms the others would silently run as they are.
-        # Newer torch calls these recompile limits, and takes both names.
-        dynamo.cache_size_limit = dynamo.accumulated_cache_size_limit = _FORMS
-
-
-def forward_of(model: nn.Module, device: torch.device) -> Callable[[Tensor], Tensor]:
-    """How a network is called: compiled on a GPU where the process asked for it, else as it is."""
-    if _compiled and device.type == "cuda":
-        compiled: Callable[[Tensor], Tensor] = torch.compile(model)
-        return compiled
-    return model
-
-
 class BrokenLossError(InputError):
-    """A loss, or a weight after it, that is not finite; `step` counts from 1 in its epoch."""
+    """A loss that is not finite; `step` counts from 1 in its epoch."""
 
     step: int = 0
 
@@ -117,8 +84,6 @@ class Network(Training):
         self.model: nn.Module = built.to(self._device)
         if len(source.shape) == 3:
             self.model = self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        # Compiled or not, `self.model` holds the weights, so states and keys are the same.
-        self._forward = forward_of(self.model, self._device)
         self._labels = torch.from_numpy(np.array(labels)).to(self._device)
         self.schedule = schedule or Passes(
             np.arange(len(source)), recipe.batch_size, seed=seed, stream=stream
@@ -166,19 +131,6 @@ class Network(Training):
                         _hand_on(batches[done - len(answers) : done], answers, on_batch)
         return total / len(batches)
 
-    def refuse_broken_weights(self) -> None:
-        state = self.model.state_dict()
-        # One wait for all of them.
-        finite = torch.stack([torch.isfinite(tensor).all() for tensor in state.values()]).tolist()
-        for name, whole in zip(state, finite, strict=True):
-            if not whole:
-                error = BrokenLossError(
-                    f"the weights must be finite, {name} is not after the epoch's last step; "
-                    "lower its learning rate"
-                )
-                error.step = self._schedule.steps
-                raise error
-
     def _step(self, at: Tensor, x: Tensor, step: int) -> tuple[Tensor, Tensor]:
         for group in self._optimizer.param_groups:
             group["lr"] = cosine(self.recipe, step, self.recipe.epochs * self._schedule.steps)
@@ -204,7 +156,7 @@ class Network(Training):
 
     def _called(self, x: Tensor) -> Tensor:
         try:
-            logits: Tensor = self._forward(x)
+            logits: Tensor = self.model(x)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:

@@ -38,10 +38,6 @@ class NetworkTrainer(Trainer):
         return model
 
     def prepare(self, data: Data, normalize: Normalize, folder: Path | None) -> Data:
-        if hasattr(data.x, "indptr"):
-            raise InputError(
-                "networks need an array, got a sparse matrix; use a stacked model or x.toarray()"
-            )
         return data
 
     def build(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> Training:

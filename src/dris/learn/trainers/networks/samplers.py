@@ -28,7 +28,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from dris.core.errors import InputError
-from dris.core.select.draws import draw, draw_systematic, inclusion_probabilities
+from dris.core.select.draws import draw
 from dris.core.select.importance import Importance, proportional
 from dris.core.streams import check_seed, rng_for
 from dris.core.validate import check_count
@@ -52,12 +52,10 @@ class ImportanceSampler(Sampler[int]):
         rank: Which process of distributed training this is.
         world_size: How many there are. Rank r takes every world_size-th draw from the r-th on;
             up to world_size − 1 draws more than num_samples make all of them equally long.
-        replacement: False draws each example at most once per epoch: a systematic sample, which
-            includes example i with probability π = min(1, c·q).
 
     Attributes:
-        weights: Of each example's draw, a float32 tensor: 1/(Nq), or n/(Nπ) without replacement,
-            to the power of the plan's exponent; 0 for what is never drawn.
+        weights: Of each example's draw, a float32 tensor: 1/(Nq) to the power of the plan's
+            exponent; 0 for what is never drawn.
 
     >>> import dris
     >>> sampler = ImportanceSampler(dris.importance([0, 1, 2], smoothing=1.0), seed=0)
@@ -76,7 +74,6 @@ class ImportanceSampler(Sampler[int]):
         num_samples: int | None = None,
         rank: int = 0,
         world_size: int = 1,
-        replacement: bool = True,
     ) -> None:
         Sampler.__init__(self)  # and no other base of a subclass, which would ask for a data set
         if (plan is None) == (weights is None):
@@ -89,14 +86,8 @@ class ImportanceSampler(Sampler[int]):
                 f"plan must be an Importance, got {type(plan).__name__}; "
                 "make one with dris.importance(score)"
             )
-        if num_samples is None and not replacement:
-            raise InputError(
-                "replacement=False needs num_samples=, fewer than the examples; "
-                "with all of them every example comes once, whatever its probability"
-            )
         self.plan = plan
         self.seed = check_seed(seed)
-        self.replacement = bool(replacement)
         self.num_samples = plan.probabilities.size
         if num_samples is not None:
             self.num_samples = check_count(num_samples, "num_samples", at_least=1)
@@ -104,9 +95,6 @@ class ImportanceSampler(Sampler[int]):
         self._rank = check_count(rank, "rank", at_least=0)
         if self._rank >= self._world_size:
             raise InputError(f"rank must be below world_size = {world_size}, got {rank}")
-        self._inclusion = (
-            None if replacement else inclusion_probabilities(plan.probabilities, self.num_samples)
-        )
         self.weights = self._weights()
         self._epoch, self._position, self._begun = 0, 0, False
 
@@ -140,16 +128,12 @@ class ImportanceSampler(Sampler[int]):
         """All indices of this rank in one epoch, for loops without a DataLoader."""
         rng = rng_for(self.seed, "importance", check_count(epoch, "epoch", at_least=0))
         padding = len(self) * self.world_size - self.num_samples
-        if self._inclusion is not None:
-            # Every place of a systematic sample follows π, so those that repeat do as well.
-            drawn = np.resize(draw_systematic(self._inclusion, rng=rng), self.num_samples + padding)
-        else:
-            q = self.plan.probabilities
-            drawn = draw(q, self.num_samples, rng=rng)
-            if padding:
-                # From a stream of their own, so that the first draws know nothing of the ranks.
-                more = rng_for(self.seed, "importance", epoch, "padding")
-                drawn = np.concatenate([drawn, draw(q, padding, rng=more)])
+        q = self.plan.probabilities
+        drawn = draw(q, self.num_samples, rng=rng)
+        if padding:
+            # From a stream of their own, so that the first draws know nothing of the ranks.
+            more = rng_for(self.seed, "importance", epoch, "padding")
+            drawn = np.concatenate([drawn, draw(q, padding, rng=more)])
         return drawn if self.world_size == 1 else drawn[self.rank :: self.world_size].copy()
 
     @property
@@ -216,16 +200,10 @@ class ImportanceSampler(Sampler[int]):
             "seed": self.seed,
             "num_samples": self.num_samples,
             "world_size": self.world_size,
-            "replacement": self.replacement,
         }
 
     def _weights(self) -> Tensor:
         weights = self.plan.weights
-        if self._inclusion is not None:
-            pi = self._inclusion
-            ratio = self.num_samples / pi.size
-            weights = np.divide(ratio, pi, out=np.zeros_like(pi), where=pi > 0)
-            np.power(weights, self.plan.exponent, out=weights, where=pi > 0)
         if weights.max() > np.finfo(np.float32).max:
             raise InputError(
                 f"a weight of {weights.max():.3g} is past the largest float32; "

@@ -1,22 +1,22 @@
 """Small heads on a table of features: linear, or with one hidden layer; by name or width."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from dris.core.errors import InputError
 from dris.core.streams import rng_for
 from dris.core.validate import check_count
 from dris.learn.recipe import Recipe
 from dris.learn.trainers.job import Data, Job, Normalize, Untangled
-from dris.learn.trainers.schedules import Passes, Positions, Schedule
-from dris.learn.trainers.stacked.stack import Answers, Floats, Stack, as_features
+from dris.learn.trainers.schedules import Passes, Positions
+from dris.learn.trainers.stacked.stack import Answers, Stack, as_features
 from dris.learn.trainers.standardize import can_be_untangled
-from dris.learn.trainers.trainer import MAX_MEASURED, State, Stream, Trainer, Training
+from dris.learn.trainers.trainer import Trainer
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,8 +24,8 @@ class Head:
     """A softmax classifier on a table of features, with one hidden layer of ReLUs or none.
 
     Untangled, it reads columns that have been made nearly uncorrelated: on small data a few steps
-    do not reach what tells correlated columns apart. Sparse features, more than 600 columns and
-    those that are not standardized stay as they are.
+    do not reach what tells correlated columns apart. More than 600 columns, and those that are not
+    standardized, stay as they are.
 
     >>> Head(hidden=128), Head(untangled=True)
     (Head(hidden=128), Head(hidden=None, untangled=True))
@@ -77,68 +77,12 @@ class HeadTrainer(Trainer):
         wanted = head_of(job.model).untangled and job.normalize and can_be_untangled(data.x)
         return Untangled(job.normalize) if wanted else job.normalize
 
-    def build(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> "OneHead":
-        return OneHead(job, data, schedule, stream)
-
-
-class OneHead(Training):
-    """A stack of one model: a target, or an attacker's judge."""
-
-    def __init__(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> None:
-        self._x = data.x
-        self.model: Stack = Stack(
-            data.x,
-            data.y,
-            job.classes,
-            job.recipe,
-            hidden=head_of(job.model).hidden,
-            seed=job.seed,
-            streams=[stream],
-            schedules=[schedule],
-        )
-
-    @property
-    def schedule(self) -> Schedule:
-        return self.model.schedules[0]
-
-    @schedule.setter
-    def schedule(self, schedule: Schedule) -> None:
-        self.model.schedules[0] = schedule
-
-    def train_epoch(self, epoch: int) -> None:
-        self.model.train_epoch(epoch)
-
-    def portions(self, positions: Positions) -> Iterator[Positions]:
-        step = max(1, MAX_MEASURED // self._x.shape[1])
-        return (positions[i : i + step] for i in range(0, len(positions), step))
-
-    def measure(self, positions: Positions, *, hidden: bool = False) -> tuple[Floats, Any]:
-        x = self._x[positions]
-        return self._logits(x), self.model.units(x)[0] if hidden else None
-
-    def accuracy(self, x: Any, y: NDArray[np.int64]) -> float:
-        return float((self._logits(x).argmax(axis=1) == y).mean())
-
-    def refuse_broken_weights(self) -> None:
-        if self.model.broken():
-            raise InputError("the weights must be finite; lower its learning rate or standardize")
-
-    def state(self) -> State:
-        return self.model.state()
-
-    def restore(self, state: State) -> None:
-        self.model.restore(state)
-
-    def _logits(self, x: Any) -> Floats:
-        pieces = [answers.logits[0].T for answers in self.model.answers(x=x)]
-        return np.ascontiguousarray(np.concatenate(pieces))
-
 
 RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05)
 MIN_STEPS = 250  # with fewer, models of few rows have learned too little to differ
 
 
-def predict_after(
+def train_on(
     x: Any,
     labels: NDArray[np.int64],
     classes: int,
@@ -148,15 +92,13 @@ def predict_after(
     recipe: Recipe = RECIPE,
     seed: int = 0,
     tick: Callable[[], None] = lambda: None,
-) -> NDArray[np.int64]:
-    """The class that each model predicts for every example after training on its rows, (model, N).
+) -> Stack:
+    """A stack with a model for each set of rows, trained on it.
 
     All models take as many steps as one on the most rows takes in `recipe.epochs` epochs, or 250:
     fewer rows are seen more often, as in the paper. All have the same initial weights: they differ
     in what they saw. `x` is as `as_features` prepares it; `tick` is called after each epoch.
     """
-    from threadpoolctl import threadpool_limits
-
     most = max(len(at) for at in rows)
     steps = -(-most // recipe.batch_size)
     recipe = replace(recipe, epochs=max(recipe.epochs, -(-MIN_STEPS // steps)))
@@ -177,11 +119,20 @@ def predict_after(
         for epoch in range(1, recipe.epochs + 1):
             stack.train_epoch(epoch)
             tick()
-        predicted = np.empty((len(rows), len(labels)), dtype=np.int64)
+    return stack
 
-        def note(answers: Answers) -> None:
-            predicted[answers.models, answers.examples] = answers.logits.argmax(axis=1)
 
+def predict_after(
+    x: Any, labels: NDArray[np.int64], classes: int, rows: Sequence[Positions], **how: Any
+) -> NDArray[np.int64]:
+    """The class that each model of `train_on` predicts for every example, (model, N)."""
+    stack = train_on(x, labels, classes, rows, **how)
+    predicted = np.empty((len(rows), len(labels)), dtype=np.int64)
+
+    def note(answers: Answers) -> None:
+        predicted[answers.models, answers.examples] = answers.logits.argmax(axis=1)
+
+    with threadpool_limits(limits=1):
         stack.answers(note)
     return predicted
 

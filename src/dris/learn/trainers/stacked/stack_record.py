@@ -4,7 +4,8 @@ Worked out in float32: the label is set apart, so that neither loss nor error of
 example is lost beside a 1. How the folds of a proxy are joined is in `dris.learn.trainers.folds`.
 
 `record="all"` keeps every epoch. `record="scored"` keeps one, the scored or, so far, the one of
-the smallest held-out loss, and adds up margins and forgetting: O(K·N) memory.
+the smallest held-out loss, and adds up margins and forgetting: O(K·N) memory. With
+`record="snapshot"` nothing is added up, so that models are measured on all rows only once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.columns import TotalsAccumulator
+from dris.core.dynamics.columns import Totals, TotalsAccumulator
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.large.mapped import allocate, release
 from dris.learn.trainers.folds import in_and_out
@@ -38,7 +39,7 @@ class Wanted:
     epochs: int
     names: tuple[str, ...]
     folds: bool
-    record: Literal["all", "scored"]
+    record: Literal["all", "scored", "snapshot"]
     scored: int | None
 
 
@@ -52,17 +53,18 @@ class StackRecord:
         shape = (wanted.proxies, held, wanted.examples)
         self._sides = [self._empty(shape) for _ in range(1 + wanted.folds)]
         self._now = self._sides
+        self._totals: list[TotalsAccumulator] = []
         if wanted.record == "scored":
             # What is kept is looked at when all is over: it need not be in memory until then.
             self._now, self._sides = self._sides, [_apart(side) for side in self._sides]
-        self._totals = [TotalsAccumulator(*shape[::2]) for _ in self._sides]
+            self._totals = [TotalsAccumulator(*shape[::2]) for _ in self._sides]
 
     def _empty(self, shape: tuple[int, ...]) -> Columns:
         dtypes = {name: _DTYPES.get(name, np.float32) for name in self.wanted.names}
         return {name: np.empty(shape, dtype=dtype) for name, dtype in dtypes.items()}
 
     def place(self, epoch: int) -> tuple[Columns, Columns | None]:
-        """Where the columns (proxy, example) of the next epoch are written to."""
+        """Where the columns (proxy, example) of an epoch are written to."""
         self.epoch = epoch
         e = epoch - 1 if self.wanted.record == "all" else 0
         views = [{n: c[:, e] for n, c in side.items()} for side in self._now]
@@ -71,16 +73,16 @@ class StackRecord:
     def names(self, epoch: int) -> tuple[str, ...]:
         """The columns that the epoch needs: not all where only margins are added up."""
         wanted = self.wanted
-        if wanted.record == "all" or wanted.folds or epoch == wanted.scored:
+        if wanted.record != "scored" or wanted.folds or epoch == wanted.scored:
             return wanted.names
         return tuple(n for n in wanted.names if n in ("margin", "correct"))
 
     def close(self, held_out: float | None) -> None:
-        """Note that the epoch is written, and its held-out loss, where there is one."""
+        """Note that the epoch is over, and its held-out loss, where there is one."""
         if held_out is not None:
             self.held_out.append(held_out)
             self.best = 1 + int(np.argmin(self.held_out))
-        if self.wanted.record == "all":
+        if self.wanted.record != "scored":
             return
         for totals, side in zip(self._totals, self._now, strict=True):
             totals.add(side["margin"][:, 0], side["correct"][:, 0])
@@ -112,7 +114,9 @@ class StackRecord:
         last = self.epoch if everything else 1
 
         def side(s: int, **more: Any) -> Dynamics:
-            totals = None if everything else self._totals[s].totals().pick(picked)
+            totals = None if everything else Totals(self.epoch, None, None, None)
+            if self._totals:
+                totals = self._totals[s].totals().pick(picked)
             return Dynamics(
                 columns={n: column[picked, :last] for n, column in self._sides[s].items()},
                 ids=np.arange(self.wanted.examples),
@@ -142,7 +146,7 @@ class StackRecord:
     def state(self) -> Columns:
         """What else is needed to go on later, to be written away before the next epoch."""
         state: Columns = {"held_out": np.array(self.held_out, dtype=np.float64)}
-        if self.wanted.record == "all":
+        if self.wanted.record != "scored":
             return state
         for where, side, totals in zip(_SIDES, self._sides, self._totals, strict=False):
             state |= {f"{where}/{name}": column for name, column in side.items()}
@@ -229,7 +233,7 @@ def columns_of(
     if "correct" in names:
         made["correct"] = _is_correct(margin, logits, labels)
     if "rival" in names:
-        made["rival"] = _rivals(logits, runner_up)
+        made["rival"] = logits.argmax(axis=1).astype(np.int32)  # the first of equals
     if "loss" in names:
         top = np.maximum(own, runner_up)
         rest = np.exp(np.subtract(logits, top[:, None], out=logits), out=logits)
@@ -250,11 +254,3 @@ def _is_correct(margin: Floats, others: Floats, labels: NDArray[np.int64]) -> ND
     if len(tied[0]):
         right[tied] = others[tied[0], :, tied[1]].argmax(axis=1) > labels[tied[1]]
     return right
-
-
-def _rivals(others: Floats, best: Floats) -> NDArray[np.int32]:
-    """The first class whose logit is the best of the others', (model, example)."""
-    rivals = np.zeros(best.shape, dtype=np.int32)
-    for c in reversed(range(others.shape[1])):
-        np.copyto(rivals, np.int32(c), where=others[:, c] == best)
-    return rivals

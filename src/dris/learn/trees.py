@@ -1,0 +1,159 @@
+"""Boosted trees on a table's raw columns: out-of-fold probabilities beside those of the heads.
+
+They see what heads cannot: steps, gaps and columns that matter together. They take three to five
+times as long as the heads, so they are left out where they earn little: many classes cost a tree
+each, and sparse, wide or encoded features are what linear models read best.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dris.core.streams import rng_for
+from dris.learn.store.run_store import Store, fingerprint
+from dris.learn.store.runs import Outcome
+
+Floats = NDArray[np.float32]
+Positions = NDArray[np.integer]
+MAX_CLASSES = 25
+MAX_COLUMNS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """How they are grown: a tree per class and iteration, on at most `rows` rows of a fold.
+
+    Twice as many leaves and iterations cost twice as much, and memorise more wrong labels.
+    """
+
+    iterations: int = 60
+    learning_rate: float = 0.15
+    leaves: int = 8
+    examples_per_leaf: int = 20
+    bins: int = 127
+    rows: int = 20_000
+
+
+TREES = Trees()
+
+
+def suit_trees(x: Any, classes: int) -> bool:
+    """True where trees are worth their time: a dense table of few classes and not too wide.
+
+    >>> suit_trees(np.zeros((9, 30)), 3), suit_trees(np.zeros((9, 30)), 26)
+    (True, False)
+    """
+    dense = isinstance(x, np.ndarray) and x.ndim == 2
+    return dense and x.shape[1] <= MAX_COLUMNS and classes <= MAX_CLASSES
+
+
+def tree_probabilities(
+    x: NDArray[Any],
+    labels: NDArray[np.integer],
+    fold: NDArray[np.integer],
+    classes: int,
+    *,
+    seed: int = 0,
+    ids: ArrayLike | None = None,
+    trees: Trees = TREES,
+    store: Store | str | Path | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Floats:
+    """Each row's class probabilities from trees that did not train on its fold, (N, C).
+
+    In `x` NaN is a gap; `fold` is the heads' own. `tick` is called after each fold, and the store
+    keeps it. With `ids` the same bytes whatever the order of rows. One fold after the other:
+    scikit-learn changes the filters of warnings while it grows, which threads would tear.
+    """
+    order = np.arange(len(labels)) if ids is None else np.argsort(np.asarray(ids), kind="stable")
+    back = np.argsort(order)
+    y, place = np.asarray(labels)[order], np.asarray(fold)[order]
+    table = x if ids is None else x[order]
+    kept = Store(store) if isinstance(store, str | Path) else store
+    key = {} if kept is None else _key(table, y, place, classes, seed, trees)
+    out = np.empty((len(y), classes), dtype=np.float32)
+
+    def one(f: int) -> None:
+        rows, outside = np.flatnonzero(place != f), np.flatnonzero(place == f)
+
+        def grown() -> Floats:
+            return grow(table, y, rows, outside, classes, (seed, "trees", f), trees)
+
+        out[outside] = grown() if kept is None else _keep(kept, {**key, "fold": f}, grown)
+        tick()
+
+    for f in np.unique(place).tolist():
+        one(f)
+    return out[back]
+
+
+def grow(
+    x: NDArray[Any],
+    y: NDArray[np.integer],
+    rows: Positions,
+    asked: Positions,
+    classes: int,
+    stream: tuple[int | str, ...],
+    trees: Trees = TREES,
+) -> Floats:
+    """The class probabilities of the rows at `asked` by trees grown on those at `rows`.
+
+    `stream` is the seed and the name of what is drawn.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
+
+    rng = rng_for(int(stream[0]), *stream[1:])
+    if len(rows) > trees.rows:
+        rows = np.sort(rng.permutation(rows)[: trees.rows])
+    out = np.zeros((len(asked), classes), dtype=np.float32)
+    seen = np.unique(y[rows])
+    if len(seen) == 1:
+        out[:, seen[0]] = 1
+        return out
+    model = HistGradientBoostingClassifier(
+        max_iter=trees.iterations,
+        learning_rate=trees.learning_rate,
+        max_leaf_nodes=trees.leaves,
+        min_samples_leaf=trees.examples_per_leaf,
+        max_bins=trees.bins,
+        early_stopping=False,
+        random_state=int(rng.integers(1 << 31)),
+    )
+    with threadpool_limits(limits=1):  # sums of several threads differ in their last bits
+        model.fit(x[rows], y[rows])
+        out[:, model.classes_] = model.predict_proba(x[asked])
+    return out
+
+
+def _key(x: Any, y: Any, fold: Any, classes: int, seed: int, trees: Trees) -> dict[str, Any]:
+    from sklearn import __version__
+
+    return {
+        "model": "trees",
+        **asdict(trees),
+        "classes": classes,
+        "seed": seed,
+        "sklearn": __version__,
+        "data": fingerprint(x),
+        "labels": fingerprint(y),
+        "folds": fingerprint(fold),
+    }
+
+
+def _keep(store: Store, key: dict[str, Any], grown: Callable[[], Floats]) -> Floats:
+    """What the store holds, or what is grown and then kept there."""
+    run = store.run(key)
+    if not run.done:
+        with run.locked():
+            if not run.done:  # another process may have been faster
+                begin = time.monotonic()
+                found = Outcome(1, {"probabilities": grown()}, {})
+                run.finish(found, seconds=time.monotonic() - begin)
+    held: Floats = run.outcome().arrays["probabilities"]
+    return held
