@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The options that say how data is read.
 READING = (
     *("data", "label", "annotators", "id", "group", "trusted", "features", "without", "missing"),
-    *("text", "merge_spellings", "no_label", "image_size", "allow_outside", "encoding"),
+    *("text", "merge_spellings", "no_label", "ordinal", "image_size", "allow_outside", "encoding"),
 )
 # Those that say how a decision is made.
 DECIDING = (
@@ -105,6 +105,9 @@ class DataOptions:
         bool, flag("--merge-spellings", "Treat labels Cat, cat and CAT as one.")
     ] = False
     no_label: Annotated[str | None, option("A,B", "Labels that mean none, such as ?.")] = None
+    ordinal: Annotated[
+        str | None, option("A,B,C", "All classes in their order, such as low,middle,high.")
+    ] = None
     image_size: Annotated[int | None, option("N", "Resize images to N by N pixels.")] = None
     allow_outside: Annotated[
         bool, flag("--allow-outside", "Follow a table to images outside its folder.")
@@ -188,7 +191,7 @@ class DataOptions:
         from dris.data.labelled import ReadOptions
 
         given = {name: getattr(self, name) for name in READING[1:]}
-        for name in ("annotators", "features", "without", "no_label"):
+        for name in ("annotators", "features", "without", "no_label", "ordinal"):
             given[name] = names_in(given[name])
         return ReadOptions.of(**{**given, "features": given["features"] or None})
 

@@ -194,7 +194,7 @@ class LabelledData:
     # a table (N, D) float32 or images (N, C, H, W) uint8, finite and read-only
     x: NDArray[np.float32] | NDArray[np.uint8]
     labels: NDArray[np.int64]  # given labels as positions in `classes`, int64
-    classes: tuple[Value, ...]  # the label values as the user wrote them, sorted
+    classes: tuple[Value, ...]  # the label values as the user wrote them, sorted or in their order
     ids: NDArray[Any]  # the user's ids, whole numbers or text; positions when there are none
     trusted: NDArray[np.bool_]  # true where the user says that the label is right
     features: tuple[Feature, ...]  # which columns x was made from, and how
@@ -216,6 +216,7 @@ class LabelledData:
     unlabelled: Unlabelled | None = None  # the rows of the source that have no label; None without
     columns: NDArray[np.bool_] | None = None  # which columns of an array are left; None for all
     answers: Answers | None = None  # of several annotators, whose consensus the labels are
+    ordered: bool = False  # true if somebody said in which order the classes stand, as grades do
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -460,6 +461,38 @@ def set_unlabelled_aside(data: LabelledData) -> LabelledData:
     )
 
 
+def order_classes(data: LabelledData, names: Sequence[str]) -> LabelledData:
+    """The same data with its classes in the order of their names, the lowest first.
+
+    >>> grades = LabelledData.of(np.eye(3), [0, 1, 2], classes=("high", "low", "middle"))
+    >>> given = order_classes(grades, ["low", "middle", "high"])
+    >>> given.classes, given.labels.tolist(), given.ordered
+    (('low', 'middle', 'high'), [2, 0, 1], True)
+    """
+    own = [str(value) for value in data.classes]
+    unknown = [f"{name!r}{suggest_name(name, own, repr)}" for name in names if name not in own]
+    missing = [name for name in own if name not in names]
+    problems = Problems("`ordinal`")
+    if unknown:
+        problems.add(f"`ordinal` names {', '.join(unknown)}, which no row is labelled")
+    if missing:
+        problems.add(f"`ordinal` lacks {listed(missing)}; name every class, the lowest first")
+    if len(set(names)) < len(names):
+        problems.add(f"`ordinal` is {listed(names)}; name each class once")
+    problems.refuse()
+    order = [own.index(name) for name in names]
+    place = np.argsort(order)
+    answers = data.answers
+    return replace(
+        data,
+        labels=place[data.labels],
+        classes=tuple(data.classes[i] for i in order),
+        names=tuple(data.names[i] for i in order),
+        answers=None if answers is None else replace(answers, label=place[answers.label]),
+        ordered=True,
+    )
+
+
 class NothingToLearnError(InputError):
     """A table of labels alone, or of nothing else that can be learned from."""
 
@@ -478,6 +511,7 @@ class ReadKeywords(TypedDict, total=False):
     text: Text
     merge_spellings: bool
     no_label: Sequence[str]
+    ordinal: Sequence[Value]
     image_size: int | None
     allow_outside: bool
     encoding: str | None
@@ -502,6 +536,7 @@ class ReadOptions:
     text: Text = "auto"
     merge_spellings: bool = False
     no_label: tuple[str, ...] = ()
+    ordinal: tuple[str, ...] = ()
     image_size: int | None = None
     allow_outside: bool = False
     encoding: str | None = None
@@ -534,7 +569,7 @@ class ReadOptions:
             if name not in known:
                 raise InputError(f"reading has no option {name!r}{suggest_name(name, known)}")
         values: dict[str, Any] = {**keywords, "annotators": keywords.get("annotators") or ()}
-        for name in ("annotators", "features", "without", "no_label"):
+        for name in ("annotators", "features", "without", "no_label", "ordinal"):
             if values.get(name) is not None:
                 values[name] = _strings(values[name])
         return cls(**values)

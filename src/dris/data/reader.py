@@ -34,6 +34,7 @@ from dris.data.labelled import (
     Origin,
     ReadKeywords,
     ReadOptions,
+    order_classes,
     refuse_changed,
     set_unlabelled_aside,
     to_float32,
@@ -90,6 +91,8 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
             `text`); "auto" is sentences where these are installed and the texts are not too many.
         merge_spellings: Treat labels that differ in case, spaces or invisible marks as one class.
         no_label: Labels that mean there is none, such as ["?"], beside empty ones.
+        ordinal: All classes in their order, such as ["low", "middle", "high"]: an error is then
+            likelier to the next class than to one further away.
         image_size: Side of the squares that images become; their own if all are alike and at most
             64 pixels wide, else 32.
         allow_outside: Let a table name images that do not lie below its own folder.
@@ -154,6 +157,7 @@ def read_with(options: ReadOptions, data: Any, y: Any = None, groups: Any = None
     else:
         source = _with_groups(read_source(data, y, options), groups)
         examples = add_findings(set_unlabelled_aside(source))
+    examples = order_classes(examples, options.ordinal) if options.ordinal else examples
     return replace(examples, origin=replace(examples.origin, reading=asdict(options)))
 
 

@@ -29,7 +29,7 @@ from sklearn.utils.validation import (
 
 from dris.core.errors import InputError, suggest_name
 from dris.core.select.rules import RECOMMENDED, Rule
-from dris.data.labelled import Feature, LabelledData
+from dris.data.labelled import Feature, LabelledData, order_classes
 from dris.data.reader import sparse_table
 from dris.learn.proxies import group_codes
 from dris.learn.record.batches import refuse_other_index
@@ -56,6 +56,7 @@ class RobustSelector(BaseEstimator):
         epochs: Largest number of passes of each proxy over the data.
         model: The proxies: a name, a scikit-learn classifier with `partial_fit`, or a list
             of those; None takes what `dris.clean` takes.
+        ordinal: All classes in their order, lowest first, where they have one.
         store: Folder that keeps finished proxies, so that a search over `keep` trains them once.
         random_state: A whole number repeats the result; None or a RandomState draws one.
         n_jobs: Processes to train proxies in.
@@ -87,6 +88,7 @@ class RobustSelector(BaseEstimator):
         proxies: int = 3,
         epochs: int = 20,
         model: Any = None,
+        ordinal: Any = None,
         store: str | Path | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -97,6 +99,7 @@ class RobustSelector(BaseEstimator):
         self.proxies = proxies
         self.epochs = epochs
         self.model = model
+        self.ordinal = ordinal
         self.store = store
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -127,6 +130,8 @@ class RobustSelector(BaseEstimator):
         if groups is not None:
             own = _safe_indexing(groups, at)
             data = replace(data, groups=group_codes(own, len(at), None))
+        if self.ordinal is not None:
+            data = order_classes(data, [str(value) for value in self.ordinal])
         decision = decide(
             data,
             keep=self.keep,
@@ -209,6 +214,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         proxies: int = 3,
         epochs: int = 20,
         model: Any = None,
+        ordinal: Any = None,
         store: str | Path | None = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -220,6 +226,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.proxies = proxies
         self.epochs = epochs
         self.model = model
+        self.ordinal = ordinal
         self.store = store
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -309,7 +309,8 @@ def _clean_again(
         return join_views(np.stack([head[f, at] for head in heads]), grown, [given[at]])
 
     order = fitting_order(data.ids[chosen], trusted)
-    posterior = fit_posterior(views(fold, np.arange(len(given))), given, order)
+    seen_by = views(fold, np.arange(len(given)))
+    posterior = fit_posterior(seen_by, given, order, ordered=data.ordered)
 
     def again(f: int) -> dict[str, Training]:
         inside = np.flatnonzero(fold != f)

@@ -21,6 +21,7 @@ from dris.core.noise.hypotheses.by_class import fit_by_class
 from dris.core.noise.hypotheses.calibration import label_mask, softmax
 from dris.core.noise.hypotheses.hypothesis import Evidence, Fitted
 from dris.core.noise.hypotheses.lookalike import fit_lookalike
+from dris.core.noise.hypotheses.neighbours import fit_neighbours
 from dris.core.noise.hypotheses.unclear import fit_unclear
 from dris.core.noise.hypotheses.uniform import fit_none, fit_uniform
 from dris.core.noise.noise_rate import NoiseRate
@@ -35,6 +36,13 @@ FAMILIES: dict[str, tuple[Callable[[Evidence, float], None], float]] = {
     "lookalike": (fit_lookalike, 0.04),
     "unclear": (fit_unclear, 0.04),
     "by class": (fit_by_class, 0.21),
+}
+# Where classes stand in an order, errors to the next ones take from what any errors had.
+ORDERED_FAMILIES = {
+    **FAMILIES,
+    "uniform": (fit_uniform, 0.07),
+    "by class": (fit_by_class, 0.14),
+    "neighbours": (fit_neighbours, 0.21),
 }
 # Rows are fitted to up to so many values, models times rows times columns, or a quarter of the rows
 # if that is more: many rows tell a matrix from overlap. The others only follow.
@@ -84,19 +92,23 @@ def fitting_order(ids: NDArray[Any], trusted: NDArray[np.bool_]) -> NDArray[np.i
     return np.asarray(order[~trusted[order]], dtype=np.int64)
 
 
-def fit_posterior(views: Views, labels: Labels, order: NDArray[np.int64]) -> NoisePosterior:
+def fit_posterior(
+    views: Views, labels: Labels, order: NDArray[np.int64], *, ordered: bool = False
+) -> NoisePosterior:
     """Fit every family and weigh them.
 
     Args:
         views: Of models that did not train on the row.
         labels: The labels that those models trained on.
         order: From `fitting_order`; the first are fitted to, as many as matter.
+        ordered: Whether the classes stand in an order, as grades do.
     """
     models, n, columns = views.values.shape
     most = max(MIN_FITTED_ROWS, MAX_FITTED_VALUES // (models * columns), int(MIN_FITTED_SHARE * n))
     rows = order[: min(most, MAX_FITTED_ROWS)]
     evidence = Evidence(views.take(rows), labels[rows])
-    for fit, prior in FAMILIES.values():
+    families = ORDERED_FAMILIES if ordered and views.classes > 2 else FAMILIES
+    for fit, prior in families.values():
         fit(evidence, prior)
         if evidence.says_nothing:
             return _know_nothing(evidence)
@@ -105,12 +117,12 @@ def fit_posterior(views: Views, labels: Labels, order: NDArray[np.int64]) -> Noi
     cost = np.array([one.cost for one in fitted])
     weights = softmax(log_prior - cost)
     names = np.array([one.name for one in fitted])
-    families = {name: float(weights[names == name].sum()) for name in FAMILIES}
-    kept = (weights >= MIN_WEIGHT) & np.array([families[name] >= MIN_FAMILY for name in names])
+    share_of = {name: float(weights[names == name].sum()) for name in families}
+    kept = (weights >= MIN_WEIGHT) & np.array([share_of[name] >= MIN_FAMILY for name in names])
     shares = weights[kept] / weights[kept].sum()
     models = tuple((one, float(w)) for one, w in zip(np.array(fitted)[kept], shares, strict=True))
     soft = softmax(log_prior - SOFTENED * cost)
-    return NoisePosterior(models, families, _rate(evidence, weights, soft))
+    return NoisePosterior(models, share_of, _rate(evidence, weights, soft))
 
 
 def _know_nothing(evidence: Evidence) -> NoisePosterior:
