@@ -19,7 +19,7 @@ def shown():
 def test_a_door_says_what_its_golden_file_says(door, shown):
     kept = (golden.GOLDEN / f"{door}.txt").read_text(encoding="utf-8")
     changes = difflib.unified_diff(kept.splitlines(), shown[door].splitlines(), lineterm="", n=0)
-    assert alike(shown[door], kept), "\n".join(changes)
+    assert golden.says(door, shown[door], kept), "\n".join(changes)
 
 
 def test_another_word_is_noticed_and_another_last_digit_is_not(shown):

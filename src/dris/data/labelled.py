@@ -194,7 +194,7 @@ class LabelledData:
     # a table (N, D) float32 or images (N, C, H, W) uint8, finite and read-only
     x: NDArray[np.float32] | NDArray[np.uint8]
     labels: NDArray[np.int64]  # given labels as positions in `classes`, int64
-    classes: tuple[Value, ...]  # the label values as the user wrote them, sorted or in their order
+    classes: tuple[Value, ...]  # the label values as the user wrote them, sorted
     ids: NDArray[Any]  # the user's ids, whole numbers or text; positions when there are none
     trusted: NDArray[np.bool_]  # true where the user says that the label is right
     features: tuple[Feature, ...]  # which columns x was made from, and how
@@ -216,7 +216,7 @@ class LabelledData:
     unlabelled: Unlabelled | None = None  # the rows of the source that have no label; None without
     columns: NDArray[np.bool_] | None = None  # which columns of an array are left; None for all
     answers: Answers | None = None  # of several annotators, whose consensus the labels are
-    ordered: bool = False  # true if somebody said in which order the classes stand, as grades do
+    rank: NDArray[np.int64] | None = None  # place of each class in their order, as grades have
 
     def __post_init__(self) -> None:
         n = len(self.x)
@@ -462,12 +462,11 @@ def set_unlabelled_aside(data: LabelledData) -> LabelledData:
 
 
 def order_classes(data: LabelledData, names: Sequence[str]) -> LabelledData:
-    """The same data with its classes in the order of their names, the lowest first.
+    """The same data, its classes in an order: that of their names, the lowest first.
 
     >>> grades = LabelledData.of(np.eye(3), [0, 1, 2], classes=("high", "low", "middle"))
-    >>> given = order_classes(grades, ["low", "middle", "high"])
-    >>> given.classes, given.labels.tolist(), given.ordered
-    (('low', 'middle', 'high'), [2, 0, 1], True)
+    >>> order_classes(grades, ["low", "middle", "high"]).rank
+    array([2, 0, 1])
     """
     own = [str(value) for value in data.classes]
     unknown = [f"{name!r}{suggest_name(name, own, repr)}" for name in names if name not in own]
@@ -480,17 +479,7 @@ def order_classes(data: LabelledData, names: Sequence[str]) -> LabelledData:
     if len(set(names)) < len(names):
         problems.add(f"`ordinal` is {listed(names)}; name each class once")
     problems.refuse()
-    order = [own.index(name) for name in names]
-    place = np.argsort(order)
-    answers = data.answers
-    return replace(
-        data,
-        labels=place[data.labels],
-        classes=tuple(data.classes[i] for i in order),
-        names=tuple(data.names[i] for i in order),
-        answers=None if answers is None else replace(answers, label=place[answers.label]),
-        ordered=True,
-    )
+    return replace(data, rank=np.array([names.index(name) for name in own]))
 
 
 class NothingToLearnError(InputError):

@@ -95,7 +95,7 @@ class Ensemble:
             trained_on_given=self.only_assessed,
             classes=len(self.data.classes),
             trees=self.trees,
-            ordered=self.data.ordered,
+            rank=self.data.rank,
         )
 
     @cached_property

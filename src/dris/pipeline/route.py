@@ -310,7 +310,7 @@ def _clean_again(
 
     order = fitting_order(data.ids[chosen], trusted)
     seen_by = views(fold, np.arange(len(given)))
-    posterior = fit_posterior(seen_by, given, order, ordered=data.ordered)
+    posterior = fit_posterior(seen_by, given, order, rank=data.rank)
 
     def again(f: int) -> dict[str, Training]:
         inside = np.flatnonzero(fold != f)

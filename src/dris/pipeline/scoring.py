@@ -84,7 +84,7 @@ class Scorer:
         own = np.stack([_answers(stack, table)[fold, np.arange(count)] for stack in stacks])
         order = fitting_order(self._data.ids[self._rows], self._trusted[self._rows])
         views = join_views(own, None, [self._labels])
-        return stacks, fit_posterior(views, self._labels, order, ordered=self._data.ordered)
+        return stacks, fit_posterior(views, self._labels, order, rank=self._data.rank)
 
     def _predict(self, x: NDArray[np.float32]) -> Floats:
         """Class probabilities of new rows, (head, fold, N, C)."""

@@ -54,7 +54,7 @@ class Suspects:
     names: tuple[str, ...]  # what the classes are called
     proxies: int  # K
     said: tuple[str, ...] = ()  # what several annotators said of each
-    ordered: bool = False  # whether the classes stand in an order
+    rank: NDArray[np.int64] | None = None  # each class's place where they stand in an order
 
     def __post_init__(self) -> None:
         for name in (
@@ -95,8 +95,8 @@ class Suspects:
             return f"the model gives {label}" if self.against[k] else "the model finds it unlikely"
         text = f"{int(self.against[k])} of {self.proxies} proxies give another label"
         text = f"{text}, most of them {other}" if other and self.against[k] else text
-        if self.ordered and other:
-            steps = int(self.suggested[k] - self.given[k])
+        if self.rank is not None and other:
+            steps = int(self.rank[self.suggested[k]] - self.rank[self.given[k]])
             far = "1 class" if abs(steps) == 1 else f"{abs(steps)} classes"
             text = f"{text}; {other} is {far} {'higher' if steps > 0 else 'lower'}"
         return f"{text}; annotators said {self.said[k]}" if self.said else text
@@ -140,7 +140,7 @@ def list_suspects(ensemble: Ensemble, kept: Mask, judgement: Judgement | None = 
         names=data.names,
         proxies=ensemble.dynamics.proxies,
         said=() if answers is None else tuple(answers.said(row, data.names) for row in order),
-        ordered=data.ordered,
+        rank=data.rank,
     )
 
 

@@ -99,7 +99,7 @@ def assess(
     trained_on_given: bool = False,
     classes: int | None = None,
     trees: NDArray[np.floating] | None = None,
-    ordered: bool = False,
+    rank: Labels | None = None,
 ) -> Assessment:
     """Compute what the ensemble thinks of every label.
 
@@ -111,7 +111,7 @@ def assess(
         trained_on_given: Whether the proxies trained on the given labels, not on the dynamics'.
         classes: C; by the largest label unless given.
         trees: Out-of-fold probabilities of boosted trees beside the proxies', (N, C).
-        ordered: Whether the classes stand in an order, as grades do.
+        rank: Each class's place where they stand in an order, as grades do.
 
     >>> d = Dynamics.from_logits(np.array([[[3.0, 0.0], [0.0, 2.0]]]), labels=[0, 0])
     >>> assess(d).given.suspects.tolist()
@@ -130,7 +130,7 @@ def assess(
         return _without_folds(dynamics, own, canary, sure, right, against)
     taught = own if trained_on_given else shown
     order = fitting_order(dynamics.ids, sure)
-    posterior = fit_posterior(views, taught, order, ordered=ordered)
+    posterior = fit_posterior(views, taught, order, rank=rank)
     belief = posterior.of(views, own)
     wrong = np.where(sure, 0.0, belief.wrong)
     shown_wrong = wrong.copy()  # out of fold only, where a canary is a row like any other

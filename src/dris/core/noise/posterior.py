@@ -93,7 +93,7 @@ def fitting_order(ids: NDArray[Any], trusted: NDArray[np.bool_]) -> NDArray[np.i
 
 
 def fit_posterior(
-    views: Views, labels: Labels, order: NDArray[np.int64], *, ordered: bool = False
+    views: Views, labels: Labels, order: NDArray[np.int64], *, rank: Labels | None = None
 ) -> NoisePosterior:
     """Fit every family and weigh them.
 
@@ -101,13 +101,13 @@ def fit_posterior(
         views: Of models that did not train on the row.
         labels: The labels that those models trained on.
         order: From `fitting_order`; the first are fitted to, as many as matter.
-        ordered: Whether the classes stand in an order, as grades do.
+        rank: Each class's place where they stand in an order, as grades do.
     """
     models, n, columns = views.values.shape
     most = max(MIN_FITTED_ROWS, MAX_FITTED_VALUES // (models * columns), int(MIN_FITTED_SHARE * n))
     rows = order[: min(most, MAX_FITTED_ROWS)]
-    evidence = Evidence(views.take(rows), labels[rows])
-    families = ORDERED_FAMILIES if ordered and views.classes > 2 else FAMILIES
+    evidence = Evidence(views.take(rows), labels[rows], rank)
+    families = FAMILIES if rank is None or views.classes == 2 else ORDERED_FAMILIES
     for fit, prior in families.values():
         fit(evidence, prior)
         if evidence.says_nothing:

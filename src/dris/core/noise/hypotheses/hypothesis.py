@@ -59,6 +59,7 @@ class Evidence:
 
     views: Views
     labels: Labels
+    rank: Labels | None = None  # each class's place where they stand in an order
     shape: Shape = field(init=False)
     fitted: list[Fitted] = field(default_factory=list)
 
