@@ -75,7 +75,7 @@ def write_data(folder: Path) -> None:
     _write_table(folder / "few.csv", x[:40], y[:40])
     _write_table(folder / "unsuited.csv", x, rng.permutation(y))
     size = np.log(x[:, 3])  # the area: large tumours are mostly malignant
-    alike = np.argsort(np.abs(size - np.median(size)))[:120]
+    alike = np.argsort(np.abs(size - np.median(size)), kind="stable")[:120]
     mistaken = np.isin(np.arange(len(y)), rng.permutation(alike)[:60])
     _write_table(folder / "natural.csv", x, np.where(mistaken, 1 - y, y))
     (folder / "ragged.csv").write_text("a,kind\n1,x\n2\n", encoding="utf-8")
