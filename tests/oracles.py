@@ -10,9 +10,8 @@ import numpy as np
 
 from dris.core.streams import hashed_order
 
+
 # -- ranks (paper, eq. 2) ----------------------------------------------------------------------
-
-
 def doubled_ranks(row):
     """Twice the mean 1-based rank: everything below counts 2, everything equal counts 1, plus 1."""
     return [2 * sum(v < x for v in row) + sum(v == x for v in row) + 1 for x in row]
@@ -38,8 +37,6 @@ def rank_variance(losses):
 
 
 # -- what is read off logits -------------------------------------------------------------------
-
-
 def of_logits(logits, label):
     """Loss, margin, error norm of one example, from its logits."""
     top = max(logits)
@@ -70,8 +67,6 @@ def totals(dynamics):
 
 
 # -- scores ------------------------------------------------------------------------------------
-
-
 def at_scored_epoch(dynamics, name):
     e = dynamics.epochs.index(dynamics.scored_epoch)
     return [proxy[e] for proxy in dynamics.column(name).tolist()]
@@ -145,8 +140,6 @@ SCORES = {
 
 
 # -- diagnostics -------------------------------------------------------------------------------
-
-
 def auroc(score, marked):
     """Over all pairs of a marked and an unmarked example."""
     inside = [s for s, m in zip(score, marked, strict=True) if m]

@@ -35,30 +35,6 @@ def test_a_shell_completes_commands_and_options(typed, meant):
     assert done.stdout.split() == [meant]
 
 
-def test_certify_says_at_the_papers_setting_that_three_proxies_certify_nothing():
-    done = dris("certify")
-    assert done.returncode == 0
-    assert "certifies nothing" in done.stdout
-    assert "1.56" in done.stdout
-    assert "467" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["certify", "--epsilon", "0.5"], "epsilon"),
-        (["certify", "--k", "1"], "k"),
-        (["certify", "--keep", "1.5"], "keep"),
-    ],
-)
-def test_a_broken_rule_is_one_line_and_exit_code_1(arguments, says):
-    done = dris(*arguments)
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_an_unwritable_folder_is_one_line_and_exit_code_1(tmp_path):
     (tmp_path / "taken").write_text("a file, not a folder", encoding="utf-8")
     write_people(tmp_path / "people.csv", n=100)

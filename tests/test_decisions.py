@@ -13,8 +13,6 @@ SOURCE = Path(dris.__file__).parent
 
 
 # -- 11: artefacts -------------------------------------------------------------------------------
-
-
 def loads_pickles(source: str) -> bool:
     """Whether a file imports pickle or one of its relatives, or allows NumPy to load one."""
     for node in ast.walk(ast.parse(source)):

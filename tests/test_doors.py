@@ -32,8 +32,6 @@ KEEPS = (None, 0.25)
 
 
 # -- data ------------------------------------------------------------------------------------------
-
-
 def write_rows(path, x, labels, trusted=None, blank=()):
     """A table of numbers with a label, and a column of trusted ones where some are."""
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -123,8 +121,6 @@ def as_weighted(decision):
 
 
 # -- doors: each returns what it shows, and its rows where it shows them ---------------------------
-
-
 def by_command(dris, case, out, command, keep, *more):
     words = [] if keep is None else ["--keep", keep]
     words += [] if command == "weights" else more
@@ -276,8 +272,6 @@ def test_a_rule_by_name_is_the_same_rule_through_every_door(dris, folder, tmp_pa
 
 
 # -- the cases are what they are called ------------------------------------------------------------
-
-
 def test_the_cases_differ_in_what_they_ask_of_a_door(folder):
     decision = {name: [asked(made_case(name, folder), keep) for keep in KEEPS] for name in CASES}
     for cleaned, pruned in [decision[name] for name in ("noisy", "two kinds", "trusted")]:
@@ -320,8 +314,6 @@ def test_proxies_are_trained_once_for_all_doors(dris, folder, tmp_path):
 
 
 # -- the twins: a door that composes for itself is caught ------------------------------------------
-
-
 def of_its_own(data, *, keep=None, rule="recommended", **how):
     """A decision as a door might compose it: by the paper's rule, whatever the data suggest."""
     decision = decide(data, keep=keep, rule=rule, **how)

@@ -151,16 +151,7 @@ def test_what_was_written_is_replaced_reused_and_removed_where_open_files_are_no
     elsewhere, tmp_path
 ):
     write_people(tmp_path / "people.csv", n=300)
-    told = [
-        "people.csv",
-        "--label",
-        "income",
-        "--id",
-        "person",
-        "--epochs",
-        "2",
-        "--skip-harm-check",
-    ]
+    told = ["people.csv", "--label", "income", "--epochs", "2", "--skip-harm-check"]
     command = ("-c", "from dris.cli import main; main()")
     for words in (
         ["clean", *told],

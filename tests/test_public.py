@@ -84,14 +84,6 @@ def test_arrow_finds_pandas_for_who_asks_after_it_was_left_out():
     assert "pandas" in loaded_after(code)
 
 
-@pytest.mark.parametrize("name", ["clean", "prune", "weights", "read_data"])
-def test_what_people_call_can_be_sent_to_other_processes(name):
-    import pickle
-
-    verb = getattr(dris, name)
-    assert pickle.loads(pickle.dumps(verb)) is verb
-
-
 def test_joblib_and_process_pools_read_data_elsewhere():
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

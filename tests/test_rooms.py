@@ -19,8 +19,6 @@ SOURCES = ("src/dris/data", "tests/data")  # rooms, not what a command wrote
 
 
 # -- nothing generated is tracked ----------------------------------------------------------------
-
-
 def generated(paths):
     """Those of the tracked files that lie in a folder which a command or a tool fills."""
 
@@ -53,8 +51,6 @@ def test_the_check_would_see_a_run_that_was_committed():
 
 
 # -- names and rooms -----------------------------------------------------------------------------
-
-
 def rooms():
     """Every package below `dris` by its path."""
     folders = [path.parent for path in sorted(PACKAGE.rglob("__init__.py"))]

@@ -66,8 +66,6 @@ def told(log, what, epoch):
 
 
 # Faults: the k-th call that touches the disk kills the process, or fails as on a full disk
-
-
 @contextmanager
 def fault(kind, k):
     left = [k]
@@ -120,8 +118,6 @@ def fault(kind, k):
 
 
 # Twins: stores that are wrong on purpose
-
-
 def careless_write(path, pieces):
     Path(path).unlink(missing_ok=True)
     with Path(path).open("xb") as file:
@@ -152,8 +148,6 @@ TWINS = {
 
 
 # Jobs of a child process
-
-
 def toy(root, *, twin=None, strike=None, file_limit=None, **named):
     with ExitStack() as patches:
         # A kill loses nothing that was handed to the kernel; only a power cut would.

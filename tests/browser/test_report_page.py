@@ -14,8 +14,6 @@ pytestmark = pytest.mark.browser
 
 
 # -- it draws --------------------------------------------------------------------------------------
-
-
 def test_everything_the_page_promises_is_there(opened, html, data):
     tab = opened(html)
     page = tab.page
@@ -37,17 +35,7 @@ def test_the_check_for_ink_sees_an_empty_plane(opened, html):
     assert ink(page) == 0
 
 
-def test_the_canvas_has_the_pixels_of_the_screen(opened, html):
-    page = opened(html).page
-    wide = (
-        "(() => { const c = document.getElementById('plane'); return c.width / c.clientWidth })()"
-    )
-    assert abs(page.evaluate(wide) - page.evaluate("devicePixelRatio")) < 0.01
-
-
 # -- it answers ------------------------------------------------------------------------------------
-
-
 def test_brushing_all_of_the_plane_finds_every_example(opened, html, data):
     page = opened(html).page
     drag(page, 0.02, 0.01, 0.995, 0.97)
@@ -147,8 +135,6 @@ def click_answer(page, q, answer):
 
 
 # -- the review ------------------------------------------------------------------------------------
-
-
 def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
     opened, html, data, tmp_path
 ):
@@ -188,14 +174,6 @@ def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
     assert tab.harm == []
 
 
-def test_ticks_outlive_a_reload(opened, html):
-    page = opened(html).page
-    click_answer(page, 5, "right")
-    page.reload()
-    page.wait_for_selector("html[data-ready]")
-    assert page.locator("#queue-5 input[value=right]").is_checked()
-
-
 def test_hostile_names_come_back_from_the_csv_unchanged_and_no_cell_is_a_formula(opened, tmp_path):
     data = hostile()
     page = opened(render(data)).page
@@ -215,8 +193,6 @@ def test_hostile_names_come_back_from_the_csv_unchanged_and_no_cell_is_a_formula
 
 
 # -- size ------------------------------------------------------------------------------------------
-
-
 def test_fifty_thousand_examples_open_in_three_seconds(opened):
     html = render(made(50_000, classes=100))
     times = []

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from browser_hands import CONTRAST, NAMELESS, counted, drag, ink, overflow, status
+from browser_hands import CONTRAST, counted, drag, ink, overflow, status
 from dris.report_page.page import render
 from made_report import HOSTILE, hostile, made
 
@@ -15,8 +15,6 @@ WITHOUT_POLICY = (r"<meta http-equiv[^>]*>", "")
 
 
 # -- harm ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [375, 1280])
 def test_hostile_text_does_nothing(opened, width):
     tab = opened(render(hostile()), width=width)
@@ -56,8 +54,6 @@ def test_the_check_for_requests_sees_one(opened, html):
 
 
 # -- readable anywhere -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["pictures", "rows", "hostile"])
 def test_a_phone_shows_the_page_without_scrolling_sideways(opened, html, kind):
     if kind == "rows":
@@ -165,10 +161,3 @@ def test_arrow_keys_move_and_resize_a_region_in_the_plane(opened, html):
     assert counted(page) > int(re.match(r"(No|[\d,]+)", moved)[1].replace("No", "0"))
     page.keyboard.press("Escape")
     assert status(page) == "Nothing chosen yet."
-
-
-def test_every_control_has_a_name_and_every_picture_a_text(opened, html):
-    page = opened(html).page
-    nameless = page.evaluate(NAMELESS)
-    assert nameless == []
-    assert page.locator("details.as-table").count() == 4

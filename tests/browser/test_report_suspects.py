@@ -102,13 +102,3 @@ def test_a_page_without_proxies_works_without_a_plane(opened, width):
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert overflow(page) <= 0
     assert tab.harm == []
-
-
-def test_names_are_not_broken_letter_by_letter(opened):
-    names = ["ankle boot", "T-shirt", "pullover", "trousers"]
-    page = opened(render(made(names=names))).page
-    high = page.evaluate("""() => Math.max(...[...document.querySelectorAll(
-        '.bar-row .name, .heat tbody th, #suspect-table td, .said dd')]
-        .filter(e => e.getClientRects().length)
-        .map(e => e.getBoundingClientRect().height))""")
-    assert high < 60

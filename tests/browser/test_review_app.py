@@ -125,8 +125,6 @@ def wait_saved(page, count, total):
 
 
 # -- one person ------------------------------------------------------------------------------------
-
-
 def test_fifty_labels_are_answered_by_keyboard_alone(served, looked_at, tmp_path):
     tab = looked_at(served().url)
     page, total = tab.page, left(tab.page)
@@ -218,18 +216,6 @@ def test_a_cell_is_accepted_at_once_after_its_sample_was_checked(served, looked_
     assert tab.harm == []
 
 
-def test_small_cells_count_what_the_queue_shows(served, looked_at, tmp_path):
-    write_animals(tmp_path, n=280)
-    page = looked_at(served(*ANIMALS).url).page
-    buttons = page.locator(".heat button")
-    sizes = [int(text) for text in buttons.all_inner_texts()]
-    assert min(sizes) < 20
-    buttons.nth(int(np.argmin(sizes))).click()
-    says(page, "#where", f"1 of {min(sizes)}")
-    says(page, "#cell", f"0 of {min(sizes)} checked")
-    assert page.locator("#cell-check").count() == 0
-
-
 def test_the_first_card_is_the_surest_suspect_with_its_evidence(served, looked_at, tmp_path):
     tab = looked_at(served().url)
     page = tab.page
@@ -297,13 +283,6 @@ def test_the_file_that_a_browser_opens_leads_to_the_page(served, looked_at, chro
     page.close()
 
 
-def test_similar_examples_are_beside_the_card(served, looked_at):
-    page = looked_at(served().url).page
-    page.wait_for_selector(".near")
-    assert page.locator(".near").count() == 6
-    assert "seen on day" in page.locator(".near").first.inner_text()
-
-
 def test_finish_writes_corrected_data_and_can_decide_again(served, looked_at, tmp_path):
     server = served()
     tab = looked_at(server.url)
@@ -331,8 +310,6 @@ def test_finish_writes_corrected_data_and_can_decide_again(served, looked_at, tm
 
 
 # -- killed, several people ------------------------------------------------------------------------
-
-
 def test_killed_in_the_middle_it_goes_on_with_every_answer(served, looked_at, tmp_path):
     server = served()
     tab = looked_at(server.url)
@@ -385,8 +362,6 @@ def test_two_people_see_each_others_progress_and_their_agreement(served, looked_
 
 
 # -- who may not -----------------------------------------------------------------------------------
-
-
 def test_a_foreign_page_can_neither_read_nor_answer(served, looked_at, chromium, tmp_path):
     server = served()
     looked_at(server.url)
@@ -456,8 +431,6 @@ def test_hostile_names_of_files_and_folders_do_nothing(served, looked_at, tmp_pa
 
 
 # -- readable anywhere -----------------------------------------------------------------------------
-
-
 def test_phone_dark_print_names_and_focus(served, looked_at):
     server = served()
     phone = looked_at(server.url, width=375)

@@ -38,8 +38,6 @@ def refused(done, says):
 
 
 # -- draw and read -------------------------------------------------------------------------------
-
-
 def drawn(dris, here, n=40):
     code, out, _ = dris("audit", "draw", "data.csv", *COLUMNS, "--n", n, "--json")
     assert code == 0
@@ -54,16 +52,6 @@ def test_an_audit_without_a_wrong_label_gives_the_exact_limit(dris, here):
     values = json.loads(out)
     assert values["limit"] == audit_limit(size=N, checked=40, wrong=0).limit
     assert (values["size"], values["checked"], values["wrong"]) == (N, 40, 0)
-
-
-def test_the_file_shows_the_row_and_no_answer(dris, here):
-    rows = rows_of(drawn(dris, here))
-    data = {r["name"]: r for r in rows_of(here / "data.csv")}
-    assert {row["suggested"] for row in rows} == {""}
-    for row in rows:
-        shown = data[row["id"]]
-        height = row["height"].removeprefix("'")  # kept from being a formula in a spreadsheet
-        assert (row["given"], height) == (shown["kind"], shown["height"])
 
 
 def test_a_wished_limit_draws_as_many_as_prove_it_and_not_one_fewer(dris, here):
@@ -144,8 +132,6 @@ def test_the_reports_random_sample_is_an_audit_of_what_was_kept(dris, here):
     [
         (("--n", 5, "--limit", 0.1), "one of them"),
         (("--n", N + 1), "at most"),
-        (("--n", 0), "n must be"),
-        (("--delta", 2), "delta"),
         (("--limit", 0.01, "--expect-wrong", 9), "raise"),
     ],
 )
@@ -155,8 +141,6 @@ def test_bad_sizes_are_refused(dris, here, words, says):
 
 
 # -- corrupt -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["uniform", "targeted", "pair", "instance"])
 def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here, kind):
     words = ("data.csv", *COLUMNS, "--rate", 0.1, "--kind", kind, "--out", "noisy.csv", "--json")
@@ -201,7 +185,6 @@ def test_trusted_labels_are_never_flipped(dris, here):
         (("--kind", "transition"), "go together"),
         (("--matrix", "data.csv"), "go together"),
         (("--kind", "transition", "--matrix", "data.csv"), "must name every class"),
-        (("--rate", "1.5"), "rate"),
         (("--out", "data.csv", "--force"), "never replaced"),
         (("--out", "noisy.parquet"), ".csv"),
     ],

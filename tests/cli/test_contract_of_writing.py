@@ -105,11 +105,7 @@ WRITES = {
 }
 # What these write lies under names drawn from a hash, or is not there yet; see their own tests.
 KEEPS = {"runs", "check"}
-SILENT = {
-    "certify": "certify",
-    "rules": "rules",
-    "audit read": "audit read audit.csv",
-}
+SILENT = {"certify": "certify", "rules": "rules", "audit read": "audit read audit.csv"}
 
 
 def commands(group, before=""):
@@ -310,8 +306,6 @@ def test_without_its_manifest_everything_counts_as_foreign(dris, here):
 
 
 # -- what is kept rather than written -------------------------------------------------------------
-
-
 def test_proxies_are_kept_beside_what_others_wrote_in_the_store(dris, here):
     for name in ("key.json", "lock", f"runs/{HEX}/key.json"):
         (here / "o" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -349,8 +343,6 @@ def test_a_command_that_is_said_to_write_nothing_writes_nothing(name, dris, here
 
 
 # -- in processes of their own ---------------------------------------------------------------------
-
-
 def test_rank_leaves_a_folder_called_work_alone(here):
     (here / "work").mkdir()
     (here / "work" / "notes.txt").write_bytes(PRECIOUS)
@@ -384,8 +376,6 @@ def test_the_data_survives_force_in_a_real_process(here):
 
 
 # -- the twins: whoever goes past the writer is caught ---------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["audit draw", "weights", "corrupt"])
 def test_a_writer_that_refuses_nothing_is_caught(name, dris, here, monkeypatch):
     monkeypatch.setattr(Writer, "refusal", lambda *_: None)

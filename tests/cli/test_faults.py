@@ -65,8 +65,6 @@ def test_little_address_space_is_said_at_the_start(monkeypatch, capsys):
 
 
 # -- a set of outputs ----------------------------------------------------------------------------
-
-
 def test_a_set_appears_together_or_not_at_all(tmp_path):
     def disk_is_full():
         with Writer().together() as writer:
@@ -254,8 +252,6 @@ def test_a_command_told_to_end_says_the_command_that_goes_on(people, tmp_path, t
 
 
 # -- sentences -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("error", "says"),
     [
@@ -381,8 +377,6 @@ def test_a_command_without_streams_ends_well(tmp_path):
 
 
 # -- interrupted -----------------------------------------------------------------------------------
-
-
 def test_ctrl_c_while_a_class_is_made_is_an_interruption_and_no_defect_of_dris():
     class Told:
         def __set_name__(self, owner, name):

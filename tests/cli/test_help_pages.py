@@ -28,19 +28,6 @@ def test_a_command_in_no_group_would_be_listed_last_and_noticed():
     assert list(sort_into(there, GROUPS, "More"))[-1] == ("More", ["newcomer"])
 
 
-def test_the_options_of_a_command_stand_in_panels_its_own_first(dris):
-    _, printed, _ = dris("prune", "--help")
-    places = [printed.index(f"\n{title}:") for title in ("Options", *PANELS)]
-    assert places == sorted(places)
-    assert (
-        printed.index("--keep SHARE")
-        < printed.index("--label COLUMN")
-        < printed.index("--proxies K")
-    )
-    for option in ("--label", "--from", "--at-most", "--engine", "--config"):
-        assert printed.count(f"  {option} ") == 1
-
-
 def test_every_panel_names_options_that_exist():
     there = {p.name for p in commands()["clean"].params}
     assert {name for names in PANELS.values() for name in names} <= there
@@ -80,12 +67,6 @@ def test_a_share_that_is_none_is_refused_before_anything_is_read(keep, dris):
     assert "--keep" in printed
     assert "25%" in printed or "must be in (0, 1]" in printed
     assert "absent.csv" not in printed
-
-
-def test_an_unknown_model_is_called_one_before_anything_is_read(dris, tmp_path):
-    code, _, printed = dris("clean", "absent.csv", "--model", "rezsnet20", "--out", tmp_path)
-    assert code == 1
-    assert "did you mean resnet20" in printed
 
 
 def test_corrupt_knows_every_noise_and_the_options_every_canary():

@@ -80,8 +80,6 @@ def test_a_foreign_store_is_shown_escaped_and_its_mark_up_as_it_stands(dris, tmp
 
 
 # -- regular files only --------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 @pytest.mark.parametrize(
     "words",
@@ -117,8 +115,6 @@ def test_pipes_and_devices_are_refused_at_once(dris, tmp_path, monkeypatch, word
 
 
 # -- images elsewhere ----------------------------------------------------------------------------
-
-
 def test_a_table_names_images_below_its_own_folder_unless_allowed(tmp_path):
     image_folder(tmp_path / "set")
     (tmp_path / "secret.png").write_bytes(png_bytes())
@@ -166,8 +162,6 @@ def test_only_what_could_be_a_formula_is_guarded():
 
 
 # -- what used to be an error of dris itself -----------------------------------------------------
-
-
 def test_a_damaged_header_of_an_array_is_one_sentence(dris, tmp_path):
     whole = npy_bytes(np.eye(4))
     (tmp_path / "y.npy").write_bytes(npy_bytes(np.array([0, 1, 0, 1])))
@@ -199,17 +193,6 @@ def test_deep_json_that_is_whole_does_not_end_the_process(dris, tmp_path):
     assert open_jsonlines([tmp_path / "b.jsonl"]).count == 1
 
 
-def test_deep_json_is_one_sentence(dris, tmp_path):
-    deep = "[" * 100_000
-    (tmp_path / "a.jsonl").write_text(deep, encoding="utf-8")
-    assert dris("clean", tmp_path / "a.jsonl", "--label", "y")[0] == 1
-    (tmp_path / "audit.csv").write_text(
-        "id,given,suggested,answer,corrected\na,b,,right,\n", encoding="utf-8"
-    )
-    (tmp_path / "audit.json").write_text(deep, encoding="utf-8")
-    assert dris("audit", "read", tmp_path / "audit.csv")[0] == 1
-
-
 def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
     from made_shards import losses_of, write_shards
 
@@ -224,8 +207,6 @@ def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
 
 
 # -- downloads -----------------------------------------------------------------------------------
-
-
 def test_everything_is_fetched_over_https_and_checked_by_sha_256_where_it_is_known():
     # Without an address a file is put into the folder by hand, and its arrays are checked.
     published = [one for known in KNOWN.values() for one in known.published if one.address]

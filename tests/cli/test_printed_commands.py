@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from dris.cli.data_options import DataOptions, again
+from dris.cli.data_options import DataOptions
 from dris.data.reader import read_data
 from dris.pipeline.route import decide
 from dris.pipeline.wording import next_command
@@ -127,15 +127,7 @@ def test_the_page_says_how_to_look_on_with_what_it_takes_to_read_the_file(tmp_pa
     asked = {"label": "given label", "without": ["=note", "a"], "missing": "mark"}
     other = replace(decision.data, origin=replace(decision.data.origin, reading=asked))
     printed = next_command(replace(decision, data=other), path.name)
-    assert shlex.split(printed)[3:] == [
-        *("--label", "given label", "--without", "=note,a"),
-    ]
-
-
-def test_an_interrupted_command_is_repeated_word_by_word(monkeypatch):
-    words = ["dris", "clean", "my pets.csv", "--label", "-y z"]
-    monkeypatch.setattr("sys.argv", ["/somewhere/dris", *words[1:]])
-    assert shlex.split(again()) == words
+    assert shlex.split(printed)[3:] == [*("--label", "given label", "--without", "=note,a")]
 
 
 def test_a_flag_that_a_step_would_lose_is_noticed():

@@ -55,23 +55,6 @@ def test_inexact_ranks_say_how_far_they_are_off(dris, shards, tmp_path):
     assert "Ranks may be off" in printed
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--keep", "2"], "keep"),
-        (["--bits", "3"], "bits"),
-        (["--losses", "a,b"], "no column 'a'"),
-        (["--id", "nr"], "no column 'nr'"),
-    ],
-)
-def test_a_broken_rule_is_one_line_and_exit_code_1(dris, shards, tmp_path, words, says):
-    code, printed, error = dris("rank", shards, "--out", tmp_path / "out", *words)
-    assert (code, printed) == (1, "")
-    assert error.startswith("dris: ")
-    assert error.count("\n") == 1
-    assert says in error
-
-
 def test_a_nan_is_named_by_its_row_and_its_file(dris, tmp_path):
     losses = losses_of(N)
     losses[1, 7] = np.nan

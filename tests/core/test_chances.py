@@ -52,8 +52,6 @@ def test_the_limit_agrees_with_trying_every_number(urn, delta):
 
 
 # The certificates lean on these five; docs/decisions/14-canaries.md proves them by coupling.
-
-
 @settings(max_examples=300, deadline=None)
 @given(st.integers(1, 12), st.integers(0, 15), st.data())
 def test_the_five_moves_that_make_a_limit_safe(m, n, data):

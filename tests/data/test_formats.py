@@ -4,8 +4,6 @@ import gzip
 import importlib
 import io
 from dataclasses import replace
-from functools import partial
-from types import FunctionType
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +12,6 @@ from pyarrow import fs
 
 from dris.core.errors import InputError
 from dris.data.display import check_columns, columns_to_show, show_rows
-from dris.data.files import address_of
 from dris.data.formats import BY_NAME, FORMATS, format_of, suffix_for
 from dris.data.labelled import Change
 from dris.data.outputs import write_data
@@ -25,7 +22,6 @@ from made_tables import (
     npy_bytes,
     npz_bytes,
     saved_dataset,
-    table,
     write_columns,
     zipped,
 )
@@ -170,36 +166,6 @@ def test_a_person_sees_every_column_with_numbers_whole_and_text_in_full(name, tm
     assert seen["said"] == [ROWS["said"][0], ROWS["said"][7]]
 
 
-@pytest.mark.parametrize("name", ["csv", "parquet", "jsonlines", "excel", "huggingface", "images"])
-def test_only_pictures_are_read_through_the_images(name, tmp_path, monkeypatch):
-    from dris.data.images import image_files
-
-    entered = []
-    for each in [f for f in vars(image_files).values() if isinstance(f, FunctionType)]:
-        if each.__module__ == image_files.__name__:
-            instead = partial(lambda real, *a, **k: entered.append(real) or real(*a, **k), each)
-            monkeypatch.setattr(image_files, each.__name__, instead)
-    path, options = MADE[name](tmp_path)
-    read_data(path, **options)
-    assert bool(entered) == (name == "images")  # the twin: pictures do
-
-
-def test_numbers_keep_every_digit_that_the_file_has_and_none_that_it_has_not():
-    values = [0.1, 123456.78901234, 1e300, -2.5, None, 123456789.0]
-    frame = pa.table(
-        {
-            "wide": pa.array(values, pa.float64()),
-            "narrow": pa.array([0.1, 1.5, 7.0, None, 2.0, 3.0], pa.float32()),
-            "whole": [2**53 + 1, 2, 3, 4, 5, 6],
-            "y": ["a", "b"] * 3,
-        }
-    )
-    seen = show_rows(read_data(frame, label="y"), np.arange(6))
-    assert seen["wide"] == ["0.1", "123456.78901234", "1e+300", "-2.5", "", "123456789"]
-    assert seen["narrow"] == ["0.1", "1.5", "7", "", "2", "3"]
-    assert seen["whole"][0] == "9007199254740993"
-
-
 def test_columns_are_shown_by_name_and_one_that_is_not_there_is_refused():
     frame = pa.table({"a": [1, 2, 3, 4], "all": ["w", "x", "y", "z"], "y": ["p", "q", "p", "q"]})
     data = read_data(frame, label="y")
@@ -215,8 +181,6 @@ def test_columns_are_shown_by_name_and_one_that_is_not_there_is_refused():
 
 
 # -- packed, with a byte order mark, in other words ----------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "pack"),
     [
@@ -284,8 +248,6 @@ def test_pictures_in_class_folders_with_a_table_beside_them(tmp_path):
 
 
 # -- object storage -------------------------------------------------------------------------------
-
-
 def test_an_address_of_this_machine_is_the_file_itself(tmp_path):
     (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
     data = read_data((tmp_path / "a.csv").as_uri(), label="y", id="id")
@@ -352,12 +314,6 @@ def test_files_in_storage_are_fetched_once_and_again_when_they_change(bucket, tm
     assert out.read_text(encoding="utf-8").splitlines()[1] == CSV.splitlines()[2]
 
 
-def test_a_folder_in_storage_is_fetched_whole(bucket):
-    saved_dataset(bucket / "sets" / "set", table())
-    data = read_data("fake://sets/set", label="y", id="id")
-    assert data.origin.format == "huggingface"
-
-
 @pytest.mark.parametrize(
     ("address", "says"),
     [
@@ -368,11 +324,6 @@ def test_a_folder_in_storage_is_fetched_whole(bucket):
 def test_what_storage_lacks_is_one_sentence(bucket, address, says):
     with pytest.raises(InputError, match=says):
         read_data(address, label="y")
-
-
-def test_addresses_survive_pathlib_and_paths_are_none():
-    assert address_of("gs:/bucket/a b.csv") == "gs://bucket/a b.csv"
-    assert [address_of(p) for p in ("/a/b.csv", "a:b", "c:/a.csv", "./x")] == [None] * 4
 
 
 def test_a_file_of_no_format_names_those_there_are(tmp_path):

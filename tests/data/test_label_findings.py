@@ -1,11 +1,9 @@
 """What is said about labels before anything trains, with counts and examples."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from dris.core.errors import InputError
-from dris.data.findings import row_groups, row_keys
 from dris.data.labelled import spelling_of
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
@@ -24,15 +22,6 @@ def read(labels, **options):
 
 def test_clean_labels_give_no_finding():
     assert read(["a", "b"] * 20).findings == ()
-
-
-def test_labels_that_read_as_missing_are_counted_with_their_rows():
-    data = read(["a", "?", "b", "None", "?", "a", "b", "a", "b", "a"])
-    found = kinds(data)["missing"]
-    assert found.count == 3
-    assert found.rows == (1, 3, 4)
-    assert "'?' (2), 'None' (1)" in found.text
-    assert found.text in data.notes
 
 
 SPELLINGS = ["Not spam", "not spam", "not\u00a0spam", "not  spam", "not spam\u200b", " NOT SPAM"]
@@ -64,10 +53,6 @@ def test_classes_that_only_look_alike_are_not_joined():
         assert read(pair * 5, merge_spellings=True).classes == tuple(pair)
 
 
-def test_a_number_that_means_no_label_is_that_number_alone():
-    assert read([1234567, 1234568, 1234569] * 5, no_label=["1234567"]).classes == (1234568, 1234569)
-
-
 def test_merged_spellings_stay_as_written_in_the_file(tmp_path):
     text = "x,y\n1,Dog\n2.5,dog\n3,dog\n4,cat\n5,cat\n"
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
@@ -84,11 +69,6 @@ def test_numbers_spelled_in_two_ways_are_joined_when_asked(tmp_path):
         read_data(tmp_path / "a.csv", label="y")
     data = read_data(tmp_path / "a.csv", label="y", merge_spellings=True)
     assert data.labels.tolist() == [0, 0, 1, 1, 0]
-
-
-def test_joining_everything_is_refused():
-    with pytest.raises(InputError, match="one class only"):
-        read(["a", "A", "a "] * 3, merge_spellings=True)
 
 
 def test_a_label_with_nearly_as_many_values_as_rows_is_said_to_look_like_an_id():
@@ -127,18 +107,6 @@ def test_labels_that_are_no_classes_are_said_to_be(labels, kind):
     assert kinds(read(labels)).keys() == ({kind} if kind else set())
 
 
-def test_ages_are_refused_with_the_remedy():
-    ages = np.random.default_rng(0).integers(18, 70, 600)
-    with pytest.raises(InputError, match="a few ranges"):
-        read(ages)
-    assert len(read(ages // 10).classes) == 6
-
-
-def test_decimal_labels_are_refused_with_the_remedy():
-    with pytest.raises(InputError, match="put numbers into a few ranges"):
-        read(np.linspace(0, 1, 30))
-
-
 def test_the_same_features_with_different_labels_are_listed():
     x = np.random.default_rng(0).normal(size=(40, 2))
     x[7] = x[3]
@@ -154,22 +122,6 @@ def test_the_same_features_with_different_labels_are_listed():
     assert again.rows == (3, 7, 9, 20, 21)
     assert data.copies[3] == data.copies[7] == data.copies[9] != data.copies[20]
     assert len(np.unique(data.copies)) == 37
-
-
-def test_rows_that_differ_in_a_word_only_are_no_duplicates():
-    table = pa.table({"note": [f"note {i}" for i in range(40)], "y": ["a", "b"] * 20})
-    assert read_data(table, label="y").copies is None
-
-
-def test_rows_with_one_key_are_equal_and_others_are_not():
-    x = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
-    assert row_groups(row_keys(x)) is None
-    x[499] = x[0]
-    groups = row_groups(row_keys(x))
-    assert groups[499] == groups[0] == 0
-    pixels = np.zeros((3, 1, 4, 4), dtype=np.uint8)
-    pixels[2, 0, 3, 3] = 1
-    assert row_groups(row_keys(pixels)).tolist() == [0, 0, 1]
 
 
 def test_the_same_file_twice_is_named(tmp_path):

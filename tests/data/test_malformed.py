@@ -72,21 +72,15 @@ def csv_with(old, new):
 # name of the file, its bytes, the options, what the sentence says
 BAD = {
     "empty csv": ("a.csv", b"", y, "a.csv is empty"),
-    "empty parquet": ("a.parquet", b"", y, "a.parquet cannot be read"),
-    "empty npz": ("a.npz", b"", y, "a.npz cannot be read"),
     "no rows, csv": ("a.csv", b"x,y\n", y, "has no rows"),
-    "no rows, parquet": ("a.parquet", parquet_bytes(table()[:0]), y, "has no rows"),
-    "no rows, npz": ("a.npz", npz_bytes(x=np.zeros((0, 2)), y=np.zeros(0, int)), y, "has no rows"),
     "truncated parquet": ("a.parquet", parquet_bytes()[:-9], y, "a.parquet cannot be read"),
     "truncated npz": ("a.npz", npz_bytes()[:-40], y, "a.npz cannot be read"),
     "truncated csv": ("a.csv", lines[:-9], both, "line 13 of .* has 3 cells .* header has 4"),
     "open quote": ("a.csv", b'x,y\n1,a\n2,"b\n', y, "open quote in line 3"),
     "too many cells": ("a.csv", b"x,y\n1,a\n2,b,c\n", y, "line 3 of .* 3 cells .* header has 2"),
     "garbage csv": ("a.csv", bytes_of_all, y, "a.csv"),
-    "garbage parquet": ("a.parquet", bytes_of_all, y, "a.parquet cannot be read"),
     "garbage npy": ("a.npy", bytes_of_all, {"label": "y.npy"}, "y.npy is no file"),
     "parquet called csv": ("a.csv", parquet_bytes(), y, "a.csv"),
-    "csv called parquet": ("a.parquet", lines, y, "a.parquet cannot be read"),
     "no cp1252": ("a.csv", b"x,y\n1,\x81\n2,b\n", y, "not text in utf-8 or cp1252"),
     "a user that is not there": ("~nobody-here.csv", b"x,y\n", y, "no rows"),
     "no such encoding": ("a.csv", CSV.encode(), {**y, "encoding": "utf9"}, "no `encoding`"),
@@ -101,27 +95,21 @@ BAD = {
     "a json list": ("a.json", b'[{"x": 1, "y": "a"}]', y, "as a.jsonl"),
     "cut gzip": ("a.csv.gz", gzip.compress(lines * 99)[:-20], y, "a.csv.gz cannot be read"),
     "no gzip": ("a.csv.gz", lines, y, "a.csv.gz cannot be read"),
-    "no zip": ("a.csv.zip", lines, y, "a.csv.zip cannot be read"),
     "two files in a zip": (
         *("a.zip", zipped(CSV, ("a.csv", "b.csv")), y, "holds 2 files .a.csv, b.csv.*; unpack it"),
     ),
-    "no file in a zip": ("a.zip", zipped(CSV, ()), y, "holds 0 files"),
     "no object": ("a.jsonl", b'{"x": 1, "y": "a"}\n[3]\n', y, "line 2 of .* is no object"),
     "cut json": ("a.jsonl", b'{"x": 1, "y": "a"}\n{"x": \n', y, "line 2 of .* is not JSON"),
-    "empty jsonl": ("a.jsonl", b"", y, "cannot be read"),
     "two kinds in json": ("a.jsonl", b'{"x": 1}\n{"x": "a"}\n', y, "one kind of value"),
     "json of several kinds": ("a.jsonl", mixed_json, y, "a.jsonl"),
     "no label column": ("a.csv", lines, {"label": "class"}, "no column 'class'; its col"),
     "no label named": ("a.csv", lines, {}, "`label`; its columns are id, age"),
-    "no id column": ("a.csv", lines, {**y, "id": "nr"}, "no column 'nr'"),
-    "no feature column": ("a.csv", lines, {**y, "features": ["z"]}, "no column 'z'"),
     "label as feature": ("a.csv", lines, {**y, "features": ["y"]}, "none of y"),
     "label is id": ("a.csv", lines, {**y, "id": "y"}, "different columns"),
     "only a label": ("a.csv", b"y\na\nb\na\n", y, "no column to learn from"),
     "same name twice": ("a.csv", b"x,x,y\n1,2,a\n3,4,b\n", y, "several columns named 'x'"),
     "no number": ("a.csv", csv_with("25.5", "old"), strict, "'age', the first in line 7 of"),
     "missing number": ("a.csv", csv_with("25.5", ""), strict, "1 in column 'age', .* line 7 of"),
-    "infinite": ("a.csv", csv_with("25.5", "inf"), strict, "the first in line 7 of"),
     "past float32": ("a.csv", csv_with("25.5", "1e99"), strict, "the first in line 7 of"),
     "no label": ("a.csv", b"x,y\n1,\n2,  \n3,\n", y, none_of),
     "no label but those that mean none": (
@@ -129,7 +117,6 @@ BAD = {
     ),
     "one class beside blanks": ("a.csv", b"x,y\n1,a\n2,\n3,a\n", y, r"\('a' in all 2 rows\)"),
     "duplicate ids": ("a.csv", csv_with("r7", "r3"), both, "'r3' is in lin"),
-    "missing id": ("a.csv", csv_with("r7", ""), both, "id .* missing in line 9"),
     "decimal id": ("a.parquet", parquet_bytes(), {**y, "id": "height"}, "holds float, and an id"),
     "one class": ("a.csv", b"x,y\n1,a\n2,a\n", y, "one class only"),
     "a label for each": ("a.csv", lines, {"label": "id"}, "as an id does"),
@@ -184,7 +171,6 @@ BAD = {
     ),
     "float cube": ("a.npz", npz_bytes(x=np.zeros((2, 3, 4)), y=np.arange(2)), y, "flatten it"),
     "unknown kind": ("a.docx", b"PK", y, "of no kind that is read"),
-    "no suffix": ("data", b"x,y\n1,2\n", y, "of no kind that is read"),
     "image gone": ("a.csv", b"p,y\nz/1.png,a\nz/2.png,b\n", y, "line 2 of .* not there"),
     "images beside": (
         *("a.csv", b"p,q,y\n1.png,1,a\n", {**y, "features": ["p", "q"]}, "learned from alone"),
@@ -265,16 +251,12 @@ def splits(folder: Path) -> Path:
 
 
 PLACES = {
-    "nothing there": (lambda folder: folder / "absent.csv", "absent.csv does not exist"),
     "no match": (lambda folder: str(folder / "part-*.csv"), r"no file matches .*part-\*.csv"),
-    "no path": (lambda folder: [], "no data was named"),
     "empty path": (lambda folder: "", "'' is not a path"),
     "unprintable path": (lambda folder: "a\nb.csv", "cannot be printed; rename"),
     "null in path": (lambda folder: "a\0.csv", "is not a path"),
-    "long path": (lambda folder: "a" * 5000, "cannot be read"),
     "a loop": (looped, "is a link that leads nowhere"),
     "an empty folder": (made("set"), "images of 0 classes"),
-    "folder as csv": (made("a.csv"), "images of 0 classes"),
     "folders": (lambda folder: [made("a")(folder), made("b")(folder)], "is a folder"),
     "one class of images": (lambda f: image_folder(f / "set", ("cat",)), "images of 1 classes"),
     "images too deep": (deep, "two levels below .*; name .*set/test"),
@@ -295,18 +277,6 @@ def test_a_bad_place_is_one_sentence(name, tmp_path):
     message = read_or_refused(tmp_path, paths, **options)
     assert isinstance(message, str), f"read as {message}"
     assert re.search(says, message), message
-
-
-def test_a_permission_error_while_opening_is_one_sentence(tmp_path, monkeypatch):
-    (tmp_path / "a.csv").write_text(CSV, encoding="utf-8")
-
-    def refused(*_, **__):
-        raise PermissionError(13, "Permission denied")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", refused)
-        with pytest.raises(InputError, match=r"a.csv cannot be read \(Permission denied\); check"):
-            read_data(tmp_path / "a.csv", label="y")
 
 
 def test_a_header_that_promises_the_moon_is_refused_before_memory_is_taken(tmp_path):
@@ -346,13 +316,6 @@ def test_an_archive_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, mo
     assert (tmp_path / "a.npz").stat().st_size < 200_000
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}.get)
     assert "would take 0.0 GB" in read_or_refused(tmp_path, tmp_path / "a.npz", label="y")
-
-
-def test_a_zip_that_lies_about_a_member_is_refused(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.writestr("x.npy", promise("(1000000000, 64)") + bytes(8))
-        archive.writestr("y.npy", npy_bytes(np.arange(3)))
-    assert "cut off" in read_or_refused(tmp_path, tmp_path / "a.npz", label="y")
 
 
 def test_fifty_thousand_columns_are_read(tmp_path):
@@ -408,8 +371,6 @@ def test_a_damaged_image_is_read_or_refused_and_nothing_else(tmp_path, at, put, 
 
 
 # -- the check itself can fail --------------------------------------------------------------------
-
-
 def raising(error):
     def read(_):
         raise error

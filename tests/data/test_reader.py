@@ -2,7 +2,6 @@
 
 import csv
 import datetime
-import json
 import os
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from made_tables import (
     CSV,
     N,
     image_folder,
-    npy_bytes,
     npz_bytes,
     parquet_bytes,
     png_bytes,
@@ -44,8 +42,6 @@ def put(folder, text, name="a.csv"):
 
 
 # -- CSV ------------------------------------------------------------------------------------------
-
-
 def test_a_small_csv_by_hand(tmp_path):
     text = """nr,age,job,ok,y
 007,31.5,cook,yes,no
@@ -191,8 +187,6 @@ def test_several_csv_files_follow_one_another(tmp_path):
 
 
 # -- Parquet --------------------------------------------------------------------------------------
-
-
 def test_every_kind_of_column_is_encoded_as_stated(tmp_path):
     data = read_data(
         put(tmp_path, parquet_bytes(), "a.parquet"), label="y", id="id", trusted="checked"
@@ -240,13 +234,6 @@ def test_vectors_of_any_kind_are_embeddings(tmp_path, kind):
     assert read_data(path, label="y").x.tolist() == [[3, 4], [5, 6]]
 
 
-def test_float_labels_that_are_whole_are_whole_numbers_and_booleans_stay(tmp_path):
-    content = pa.table({"x": [1, 2], "y": [2.0, 1.0], "b": [True, False]})
-    path = put(tmp_path, parquet_bytes(content), "a.parquet")
-    assert read_data(path, label="y").classes == (1, 2)
-    assert read_data(path, label="b").classes == (False, True)
-
-
 def test_a_few_categories_get_a_place_each_and_many_share(tmp_path, monkeypatch):
     limit = word_columns.MAX_ONE_HOT
 
@@ -266,14 +253,6 @@ def test_a_few_categories_get_a_place_each_and_many_share(tmp_path, monkeypatch)
     assert (fewer.x[:, 1:].sum(axis=1) == 1).all()
     counts = np.bincount(np.arange(4 * limit) % (limit + 10))
     assert many.x[:, 0] == pytest.approx(np.log1p(counts)[np.arange(4 * limit) % (limit + 10)])
-
-
-def test_a_parquet_file_is_read_in_batches_of_a_row_group_or_less(tmp_path, monkeypatch):
-    monkeypatch.setattr("dris.data.tables.parquet._BATCH", 4)
-    content = pa.table({"x": np.arange(100.0) / 2, "y": np.arange(100) % 2})
-    pq.write_table(content, tmp_path / "a.parquet", row_group_size=30)
-    data = read_data(tmp_path / "a.parquet", label="y")
-    assert data.x.ravel().tolist() == [i / 2 for i in range(100)]
 
 
 cell = st.one_of(st.integers(-(2**20), 2**20), st.floats(-1e6, 1e6, width=32))
@@ -304,8 +283,6 @@ def test_ids_labels_order_and_values_survive_csv_and_parquet(tmp_path, data, n):
 
 
 # -- NPZ and NPY ----------------------------------------------------------------------------------
-
-
 def test_npz_arrays_stand_side_by_side_and_others_are_named(tmp_path):
     blob = npz_bytes(
         x=np.asfortranarray(np.arange(6.0).reshape(3, 2)),
@@ -337,18 +314,7 @@ def test_bytes_with_height_and_width_are_images(tmp_path, shape, becomes):
     )
 
 
-def test_npy_files_beside_each_other(tmp_path, monkeypatch):
-    monkeypatch.setattr("dris.data.tables.numpy_files._PORTION", 24)
-    x = np.random.default_rng(0).normal(size=(9, 2))
-    put(tmp_path, npy_bytes(np.arange(9) % 3), "y.npy")
-    data = read_data(put(tmp_path, npy_bytes(x), "x.npy"), label=str(tmp_path / "y.npy"))
-    assert (data.x == x.astype(np.float32)).all()
-    assert data.classes == (0, 1, 2)
-
-
 # -- images ---------------------------------------------------------------------------------------
-
-
 def test_a_folder_of_digits_comes_back_pixel_by_pixel(tmp_path):
     digits = load_digits()
     pixels = (digits.images[:40] * 15).astype(np.uint8)
@@ -365,15 +331,6 @@ def test_a_folder_of_digits_comes_back_pixel_by_pixel(tmp_path):
         assert path == str(tmp_path / name)
     assert data.classes == tuple(f"digit {i}" for i in range(10))
     assert data.notes == (f"1 files below {tmp_path} are no images and were left out",)
-
-
-def test_images_of_many_sizes_become_squares_of_32_or_as_asked(tmp_path):
-    image_folder(tmp_path)
-    (tmp_path / "cat" / "wide.png").write_bytes(png_bytes(20, grey=False))
-    assert read_data(tmp_path).x.shape == (7, 3, 32, 32)
-    assert read_data(tmp_path, image_size=10).x.shape == (7, 3, 10, 10)
-    with pytest.raises(InputError, match="image_size must be at least 1"):
-        read_data(tmp_path, image_size=0)
 
 
 def shape_pixels(seed, deepest):
@@ -477,8 +434,6 @@ def test_a_list_of_images_is_relative_to_its_own_folder(tmp_path):
 
 
 # -- Hugging Face ---------------------------------------------------------------------------------
-
-
 def test_a_saved_data_set_in_parts_with_class_names(tmp_path):
     content = pa.table({"text": [[1.0, i] for i in range(6)], "label": [1, 0, 1, 0, 1, 0]})
     features = {"label": {"names": ["neg", "pos"], "_type": "ClassLabel"}}
@@ -517,18 +472,8 @@ def test_encoded_images_in_a_saved_data_set_are_decoded(tmp_path):
 
 
 # -- real sets, the object, its origin ------------------------------------------------------------
-
-
 def test_the_fingerprint_is_of_the_bytes_and_not_of_the_place(tmp_path):
     first = read_data(put(tmp_path, CSV), label="y", id="id")
     moved = read_data(put(tmp_path, CSV, "b.csv"), label="y", id="id")
     other = read_data(put(tmp_path, CSV.replace("20.5", "20.6"), "c.csv"), label="y", id="id")
     assert first.origin.fingerprint == moved.origin.fingerprint != other.origin.fingerprint
-
-
-def test_the_data_says_what_it_is_as_json(tmp_path):
-    data = read_data(put(tmp_path, CSV), label="y", id="id")
-    about = json.loads(json.dumps(data.to_dict()))
-    assert about["format"] == "csv"
-    assert about["classes"] == ["no", "yes"]
-    assert about["features"][1] == {"column": "job", "how": "one-hot", "width": 2}

@@ -8,7 +8,7 @@ import pytest
 
 import dris
 from dris.core.errors import InputError
-from dris.data.findings import remove_words, telltale_words
+from dris.data.findings import telltale_words
 from dris.data.tables import label_columns as stream
 
 TOPICS = ("sport", "money", "health")
@@ -88,22 +88,6 @@ def test_without_the_labels_words_wrong_labels_are_found():
     suspects = decision.suspects.positions
     assert flipped[suspects].mean() > 0.9
     assert decision.noise_rate.low < flipped.mean() < decision.noise_rate.high + 0.02
-
-
-def test_without_its_words_a_text_keeps_all_others():
-    texts = pa.array(["Red, redder; infrared RED_1", "rouge", None])
-    assert remove_words(texts, ["red", "1"]).to_pylist() == [", redder; infrared _", "rouge", None]
-
-
-def test_while_the_label_is_learned_from_no_range_is_given():
-    rng = np.random.default_rng(0)
-    given = np.array(["a", "b"])[rng.integers(0, 2, 400)]
-    table = pa.table({"x": rng.normal(size=400), "copy": [g + "!" for g in given], "y": given})
-    learned = dris.clean(dris.read_data(table, label="y", features=["x", "copy"]))
-    assert learned.noise_rate is None
-    assert "neither how many labels are wrong nor a limit can be told" in str(learned)
-    left = dris.clean(dris.read_data(table, label="y"))
-    assert left.noise_rate is not None
 
 
 def test_where_only_such_words_could_be_learned_from_they_stay_and_are_named(monkeypatch):

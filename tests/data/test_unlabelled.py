@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from dris.data.display import show_rows, show_unlabelled
-from dris.data.labelled import LabelledData
 from dris.data.outputs import write_data
 from dris.data.reader import read_data
 from dris.pipeline.route import decide
@@ -197,11 +196,3 @@ def test_a_list_of_images_may_have_rows_without_a_label(tmp_path):
     assert data.unlabelled.paths.tolist() == [str(tmp_path / "2.png")]
     kept = write_data(data, tmp_path / "kept.csv", positions=[1, 2])
     assert kept.read_text(encoding="utf-8") == "file,label\n1.png,b\n3.png,b\n"
-
-
-def test_equal_data_have_equal_rows_aside():
-    x, labels = blobs(20, blank=(3,))
-    one, other = read_data(x, labels), read_data(x, labels)
-    assert one == other
-    assert one != read_data(x, blobs(20, blank=(4,))[1])
-    assert isinstance(one, LabelledData)

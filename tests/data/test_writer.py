@@ -64,14 +64,6 @@ def test_what_is_foreign_edited_linked_or_a_folder_is_never_replaced(tmp_path):
     assert not list(tmp_path.glob(".*.tmp"))
 
 
-def test_an_output_that_is_put_back_as_it_was_is_ours_again(tmp_path):
-    path = Writer().write(tmp_path / "a", [A])
-    path.write_bytes(B)
-    refused("changed since", OWN.write, path, [A + B])
-    path.write_bytes(A)
-    assert OWN.write(path, [B]).read_bytes() == B
-
-
 def test_an_input_is_never_replaced_by_whatever_name_it_is_called(tmp_path, monkeypatch):
     data, folder = Writer().write(tmp_path / "data", [A]), tmp_path / "in"
     folder.mkdir()
@@ -91,10 +83,6 @@ def test_an_input_is_never_replaced_by_whatever_name_it_is_called(tmp_path, monk
     (tmp_path / "in" / "deeper").mkdir()
     own = Writer().write(tmp_path / "in" / "deeper" / "a", [A])
     assert OWN.reading(folder, None, tmp_path / "absent").write(own, [B]).read_bytes() == B
-
-
-def test_one_name_for_two_outputs_is_refused(tmp_path):
-    refused("would be written twice", Writer().refuse, tmp_path / "a", tmp_path / "a")
 
 
 def test_the_same_bytes_are_left_as_they_are_whoever_wrote_them(tmp_path):
@@ -201,16 +189,6 @@ def test_a_file_that_comes_while_the_work_is_done_stays(tmp_path):
     (tmp_path / "fresh").write_bytes(B)
     refused("came to be while dris worked", place_new, tmp_path / "fresh", tmp_path / "a")
     assert (tmp_path / "a").read_bytes() == A
-
-
-def test_a_failure_leaves_nothing_behind(tmp_path):
-    def write():
-        with Writer().file(tmp_path / "a") as temporary:
-            temporary.write_bytes(A)
-            raise OSError(28, "No space left on device")
-
-    refused("a cannot be written .No space left on device.", write)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_many_who_write_into_one_folder_lose_no_name(tmp_path):

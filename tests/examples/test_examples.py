@@ -75,8 +75,6 @@ def test_the_runner_fails_with_the_examples_own_words(tmp_path):
 
 
 # -- the page shows code of the examples, and no other -------------------------------------------
-
-
 def blocks(page: str) -> list[str]:
     """The Python of a page."""
     return re.findall(r"```python\n(.*?)```", page, re.S)
@@ -102,9 +100,3 @@ def test_the_check_of_blocks_sees_another_word():
     code = blocks(PAGE)[0]
     assert in_an_example(code)
     assert not in_an_example(code.replace("(", "( ", 1))
-
-
-def test_the_hand_written_loop_takes_ten_lines():
-    part = PAGE.split("## PyTorch")[1].split("\n## ")[0]
-    lines = [line for code in blocks(part) for line in code.splitlines() if line.strip()]
-    assert len(lines) == 10

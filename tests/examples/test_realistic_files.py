@@ -41,18 +41,3 @@ def test_a_realistic_file_is_read_with_no_option_but_the_label(name, ten):
     assert np.isfinite(data.x).all()
     assert {feature.column for feature in data.features} == USED[name]
     assert data.leaks == ()
-
-
-def test_what_is_not_learned_from_is_named(ten):
-    notes = dris.read_data(ten["churn"].path, label="churned").notes
-    (note,) = [note for note in notes if note.startswith("not learned from")]
-    left_out = "'customer_id' is an id; 'country' is 'UK' in every row"
-    assert note == f"not learned from: {left_out}; `id='customer_id'` names the rows by it"
-    named = dris.read_data(ten["churn"].path, label="churned", id="customer_id").notes
-    assert "not learned from: 'country' is 'UK' in every row" in named
-
-
-def test_the_same_seed_writes_the_same_files(ten, tmp_path):
-    for made in write_all(tmp_path, rows=240):
-        if made.path.is_file():
-            assert made.path.read_bytes() == ten[made.name].path.read_bytes()

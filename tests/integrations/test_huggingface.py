@@ -82,8 +82,6 @@ class Copies(TrainerCallback):
 
 
 # -- recording -----------------------------------------------------------------------------------
-
-
 def test_each_epoch_ends_with_one_look_in_eval_mode_at_every_example(tmp_path):
     recorder, copies = Recorder(N), Copies()
     trained(tmp_path, RecordDynamics(recorder, TRAIN, collate=COLLATE), copies)
@@ -107,20 +105,6 @@ def test_an_epoch_that_is_cut_short_is_not_recorded(tmp_path):
     assert recorder.dynamics().epochs == (1,)
 
 
-def test_a_recorder_of_another_run_is_refused(tmp_path):
-    record = RecordDynamics(Recorder(N), TRAIN, collate=COLLATE)
-    trainer = trained(tmp_path, record, num_train_epochs=1)
-    with pytest.raises(InputError, match=r"epoch 2 .* epoch 1"):
-        trainer.train()
-
-
-def test_batches_without_labels_are_refused(tmp_path):
-    bare = TRAIN.rename_column("label", "topic")
-    record = RecordDynamics(Recorder(N), bare, collate=COLLATE)
-    with pytest.raises(InputError, match="no labels"):
-        trained(tmp_path, record)
-
-
 @pytest.mark.parametrize(
     ("recorder", "words"),
     [
@@ -135,8 +119,6 @@ def test_a_recorder_of_more_than_a_trainer_shows_or_of_other_examples_is_refused
 
 
 # -- drawing -------------------------------------------------------------------------------------
-
-
 class Spied(WeightedTrainer):
     """Keeps each training batch, and what its loss was."""
 
@@ -268,33 +250,6 @@ def test_only_a_sampler_of_one_process_will_do(tmp_path, sampler):
         weighted(tmp_path, sampler)
 
 
-def test_another_loss_is_refused(tmp_path):
-    made = {"train_dataset": TRAIN, "sampler": ImportanceSampler(plan_of())}
-    with pytest.raises(InputError, match="compute_loss_func"):
-        WeightedTrainer(model(), arguments(tmp_path), compute_loss_func=lambda *a: 0, **made)
-
-
-def test_logits_of_another_shape_are_refused(tmp_path):
-    trainer = weighted(tmp_path)
-    batch = whole_batch("input_ids", "attention_mask", "label")
-    batch["labels"] = torch.zeros(N, 2)
-    with pytest.raises(InputError, match=r"got \(45, 2\) and \(45, 2\)"):
-        trainer.compute_loss(trainer.model, {**batch, WEIGHT: torch.ones(N)})
-
-
 # -- data sets -----------------------------------------------------------------------------------
-
-
-def test_a_data_set_takes_score_columns_and_a_subset():
-    score = np.arange(N, dtype=np.float64)
-    scored = TRAIN.add_column("score", score).add_column("kept", score > 40)
-    subset = dris.keep_top(score, fraction=0.1)
-    kept = scored.select(subset)
-    assert kept["score"][:] == [41.0, 42.0, 43.0, 44.0]
-    assert kept["kept"][:] == [True] * 4
-    assert kept["text"][:] == TRAIN["text"][41:]
-    assert kept.features["label"] == TRAIN.features["label"]
-
-
 def test_the_examples_in_the_docstrings_run():
     assert doctest.testmod(module).failed == 0

@@ -83,8 +83,6 @@ def fitted(record: RecordDynamics, model: Small | None = None, epochs: int = 3, 
 
 
 # -- recording -----------------------------------------------------------------------------------
-
-
 def test_each_epoch_ends_with_one_look_in_eval_mode_at_every_example():
     recorder = Recorder(N)
     _, copies = fitted(RecordDynamics(recorder, snapshot=snapshot()))
@@ -145,15 +143,6 @@ def test_the_last_layer_brings_the_features_of_the_gradient_norm():
     assert same(by_name.dynamics(), by_function.dynamics())
 
 
-def test_text_ids_are_those_of_the_data_set_in_its_order():
-    names = [f"row {i}" for i in range(N)]
-    numbered, named = Recorder(N), Recorder(names)
-    fitted(RecordDynamics(numbered, snapshot=snapshot()))
-    fitted(RecordDynamics(named, snapshot=snapshot()))
-    assert named.dynamics().ids.tolist() == names
-    assert np.array_equal(named.dynamics().loss, numbered.dynamics().loss)
-
-
 @pytest.mark.parametrize("logits", ["head", ""])
 def test_without_a_snapshot_the_training_batches_are_recorded(logits):
     model, outputs = Small(), []
@@ -173,19 +162,6 @@ def test_without_a_snapshot_the_training_batches_are_recorded(logits):
     assert np.allclose(recorder.dynamics().loss, direct.loss, rtol=1e-5, atol=1e-6)
 
 
-def test_a_function_looks_at_training_batches_in_eval_mode():
-    modes = set()
-
-    def looked(model, batch):
-        modes.add(model.training)
-        return model(batch[0])
-
-    recorder = Recorder(N)
-    fitted(RecordDynamics(recorder, logits=looked), epochs=1)
-    assert modes == {False}
-    assert recorder.dynamics().epochs == (1,)
-
-
 def test_one_pass_at_the_scored_epoch_and_sums_from_the_training_batches():
     recorder = Recorder(N, record="scored", scored_epoch=2, gradient_norm=True)
     whole = Recorder(N, gradient_norm=True)
@@ -202,26 +178,6 @@ def test_one_pass_at_the_scored_epoch_and_sums_from_the_training_batches():
 def counted(items, looks):
     looks.append(len(items))
     return torch.utils.data.default_collate(items)
-
-
-def test_batches_of_another_form_are_taken_apart_by_the_user():
-    class Dicts(Small):
-        def training_step(self, batch, batch_idx):
-            return super().training_step((batch["x"], batch["y"], batch["i"]), batch_idx)
-
-    def dicts(items):
-        x, y, i = torch.utils.data.default_collate(items)
-        return {"x": x, "y": y, "i": i}
-
-    by_dict, by_tuple = Recorder(N), Recorder(N)
-    made = torch.Generator().manual_seed(3)
-    loader = DataLoader(examples(), 8, shuffle=True, generator=made, collate_fn=dicts)
-    record = RecordDynamics(by_dict, logits="head", read=lambda b: (b["x"], b["y"], b["i"]))
-    model = Dicts()
-    torch.manual_seed(7)
-    trainer(record, epochs=2).fit(model, loader)
-    fitted(RecordDynamics(by_tuple, logits="head"), epochs=2)
-    assert same(by_dict.dynamics(), by_tuple.dynamics())
 
 
 @pytest.mark.filterwarnings("ignore:Checkpoint directory .* exists and is not empty")
@@ -250,8 +206,6 @@ def without_dropout() -> Small:
 
 
 # -- what is refused -----------------------------------------------------------------------------
-
-
 def test_training_batches_without_ids_are_refused_with_the_remedy():
     class Pairs(Small):
         def training_step(self, batch, batch_idx):
@@ -289,12 +243,6 @@ def test_a_layer_that_runs_twice_or_a_step_that_fails_leaves_no_hook(kind, error
     assert not model.head._forward_hooks
 
 
-def test_the_gradient_norm_wants_the_last_layer():
-    record = RecordDynamics(Recorder(N, gradient_norm=True), snapshot=snapshot())
-    with pytest.raises(InputError, match=r"name the last nn\.L"):
-        fitted(record)
-
-
 def test_a_recorder_of_another_run_is_refused():
     recorder = Recorder(N)
     fitted(RecordDynamics(recorder, snapshot=snapshot()), epochs=1)
@@ -316,14 +264,7 @@ def test_a_recorder_and_a_loader_that_do_not_fit_are_refused(recorder, loader, m
         RecordDynamics(recorder, snapshot=loader)
 
 
-def test_a_batch_that_is_no_pair_is_refused():
-    with pytest.raises(InputError, match="got dict; pass read="):
-        module.read_batch({"x": 1})
-
-
 # -- drawing -------------------------------------------------------------------------------------
-
-
 def test_a_trainer_draws_what_the_plan_says_epoch_by_epoch():
     model = Small()
     trainer().fit(model, datamodule=Sampled(DistributedImportanceSampler(plan(), seed=5)))

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_validate, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -75,8 +75,6 @@ def test_they_pass_when_tiny_data_is_chosen_from_as_well(estimator, check, monke
 
 
 # -- what fit leaves behind ----------------------------------------------------------------------
-
-
 def test_the_estimator_is_fitted_on_what_is_kept_and_on_nothing_else(table):
     x, y, _ = table
     model = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
@@ -197,19 +195,7 @@ def test_random_state_repeats_or_draws(table):
     assert kept(None) != kept(None)
 
 
-@pytest.mark.usefixtures("harm_not_measured")
-def test_proxies_may_be_given(table):
-    x, y, _ = table
-    mine = [SGDClassifier(loss="log_loss", alpha=1e-2), "mlp"]
-    selector = RobustSelector(**{**SOME, "model": mine}).fit(x, y)
-    one = RobustSelector(**{**SOME, "model": SGDClassifier(loss="log_loss", alpha=1e-2)}).fit(x, y)
-    scores = [dris.SCORES["rank_variance"](s.decision_.ensemble.dynamics) for s in (selector, one)]
-    assert (scores[0] != scores[1]).any()
-
-
 # -- among others --------------------------------------------------------------------------------
-
-
 @pytest.mark.usefixtures("harm_not_measured")
 def test_it_works_as_a_step_and_with_cross_validation(table):
     x, y, _ = table
@@ -248,20 +234,6 @@ def test_frames_go_through_and_the_estimator_sees_them(table):
     )
     with pytest.raises(InputError, match="same index"):
         model.fit(frame, labels.sample(frac=1, random_state=0))
-
-
-def test_polars_goes_through(table):
-    pl = pytest.importorskip("polars", reason="polars is missing")
-    x, y, _ = table
-    frame, labels = pl.DataFrame(x, schema=list("abcd")), pl.Series(y)
-    model = RobustClassifier(LogisticRegression(), **SOME).fit(frame, labels)
-    names = getattr(LogisticRegression().fit(frame, y), "feature_names_in_", None)
-    if names is not None:  # scikit-learn 1.6 cannot ask the newest polars for them
-        assert model.feature_names_in_.tolist() == names.tolist() == list("abcd")
-    assert model.kept_.tolist() == RobustSelector(**SOME).fit(x, y).kept_.tolist()
-    assert model.score(frame, labels) > 0.6
-    some, theirs = RobustSelector(**SOME).fit_resample(frame, labels)
-    assert (some.shape, theirs.len()) == ((model.kept_.sum(), 4), model.kept_.sum())
 
 
 def talk(n=400, seed=0):
@@ -375,8 +347,6 @@ def test_what_else_fit_takes_reaches_the_estimator_for_those_that_are_kept(table
 
 
 # -- what is refused, and what is warned of ------------------------------------------------------
-
-
 class Unweighted(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         raise AssertionError("must not be fitted")
@@ -394,9 +364,6 @@ class Unweighted(ClassifierMixin, BaseEstimator):
         (RobustClassifier(Unweighted()), "takes no sample_weight in fit; .* without sample_weight"),
         (RobustClassifier(LogisticRegression(), keep=0), r"keep must be in \(0, 1\], got 0"),
         (RobustSelector(rule="best"), "`rule` must be one of .* got 'best'"),
-        (RobustSelector(proxies=1), "proxies.* got 1"),
-        (RobustSelector(epochs=0), "epochs.* got 0"),
-        (RobustSelector(model="perceptron"), "unknown model 'perceptron'"),
         (RobustSelector(model=KNeighborsClassifier()), "has no partial_fit"),
     ],
 )

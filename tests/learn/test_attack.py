@@ -37,14 +37,6 @@ def test_the_attack_can_be_repeated_and_depends_on_its_seed():
     )
 
 
-def test_the_norms_come_after_the_last_epoch():
-    # One epoch more is one epoch later of the same run, so only the moment of reading differs.
-    x, y = data()
-    one, three = (attacker_norms(x, y, epochs=e) for e in (1, 3))
-    assert (one != three).mean() > 0.9
-    assert three.mean() < one.mean()  # it learns
-
-
 def test_the_norms_are_those_of_the_last_epoch_of_a_model_of_its_own():
     x, y = data()
     d = train_proxies(x, y, proxies=5, epochs=20, gradient_norm=True, workers=1)
@@ -77,10 +69,6 @@ def test_the_attacker_shares_no_stream_with_any_proxy():
         ({"seed": -1}, "seed must be at least 0"),
         ({"model": GaussianNB()}, "has no last layer"),
         ({"model": "nope"}, "unknown model 'nope'"),
-        ({"x": [[np.nan]] * 6}, "x must be finite"),
-        ({"x": [[1.0]] * 5}, "5 examples, 6 labels"),
-        ({"y": [0] * 6}, "at least two classes"),
-        ({"y": [0.0, 1.0] * 3}, "labels must be integers"),
     ],
 )
 def test_bad_input_is_refused(change, says):

@@ -59,12 +59,6 @@ def test_every_way_to_what_needs_a_missing_package_gives_the_sentence(statement,
     assert printed_without(package, statement) == f"MissingExtraError | {sentence}"
 
 
-@pytest.mark.frameworks
-@pytest.mark.parametrize("name", ["lightning", "huggingface"])
-def test_nothing_is_said_when_all_is_there(name):
-    assert printed_without("no_such_package", f"import dris.integrations.{name}") == ""
-
-
 def test_learn_and_the_integrations_themselves_need_none_of_them():
     packages = ("torch", "lightning", "transformers", "datasets", "ray")
     code = f"import sys; sys.modules.update(dict.fromkeys({packages})); import dris.integrations"

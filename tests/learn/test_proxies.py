@@ -43,8 +43,6 @@ def _empty_log():
 
 
 # -- what comes out ----------------------------------------------------------------------------
-
-
 def test_dynamics_have_every_column_in_single_precision():
     x, y = data()
     d = train_proxies(x, y, proxies=2, epochs=4, seed=1, gradient_norm=True, workers=1)
@@ -72,16 +70,6 @@ def test_the_scored_epoch_and_ids_are_those_asked_for():
     assert d.ids.tolist() == names
 
 
-def test_what_numpy_integers_asked_for_can_be_saved(tmp_path):
-    x, y = data()
-    two = np.int64(2)
-    d = train_proxies(
-        x, y, proxies=two, epochs=two, batch_size=two * 8, seed=two, model="sgd_log", workers=1
-    )
-    e = train_proxies(x, y, proxies=2, epochs=2, batch_size=16, seed=2, model="sgd_log", workers=1)
-    same_bits(Dynamics.load(d.save(tmp_path / "run")), e)
-
-
 @pytest.mark.parametrize("loss", ["hinge", "log_loss", "modified_huber", "perceptron"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_linear_models_with_any_loss_are_proxies(loss, classes):
@@ -91,15 +79,7 @@ def test_linear_models_with_any_loss_are_proxies(loss, classes):
     assert d.correct[:, -1].mean() > 0.5
 
 
-def test_a_class_that_never_occurs_may_be_declared():
-    x, y = data(classes=2)
-    d = train_proxies(x, y, proxies=2, epochs=2, classes=4, workers=1)
-    assert np.isfinite(d.loss).all()
-
-
 # -- the same whatever the workers -------------------------------------------------------------
-
-
 def test_one_two_and_three_workers_give_the_same_bits():
     x, y = data(60)
     kinds = ["mlp", "sgd_log", MLPClassifier((4,))]
@@ -120,13 +100,6 @@ def test_another_seed_gives_other_proxies_and_a_further_proxy_moves_no_other():
     assert not np.array_equal(two.loss, other.loss)
 
 
-def test_models_are_dealt_out_in_turn():
-    x, y = data()
-    d = train_proxies(x, y, proxies=3, epochs=2, model=["mlp", "sgd_log"], workers=1)
-    made = [p["model"].split("(")[0] for p in d.provenance["proxies"]]
-    assert made == ["mlp", "SGDClassifier", "mlp"]
-
-
 def test_no_global_random_state_is_touched():
     x, y = data()
     np.random.seed(5)  # noqa: NPY002
@@ -136,8 +109,6 @@ def test_no_global_random_state_is_touched():
 
 
 # -- an epoch, a fold -------------------------------------------------------------------
-
-
 def test_an_epoch_is_one_shuffled_pass_in_batches():
     x, y = numbered(23)
     train_proxies(
@@ -197,19 +168,7 @@ def test_without_folds_the_spy_betrays_every_example():
     assert trained_on(d).all()  # the twin: the check above can fail
 
 
-def test_cross_fitted_losses_are_out_of_fold():
-    # With more columns than rows noise is learned by heart: right in fold, a coin flip out of it.
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(80, 300)), rng.permutation(np.arange(80) % 2)
-    how = {"proxies": 1, "epochs": 20, "scored_epoch": 20, "model": "sgd_log", "workers": 1}
-    home, away = train_proxies(x, y, **how), train_proxies(x, y, cross_fit=4, **how)
-    assert home.snapshot("correct").mean() == away.snapshot("correct").mean() == 1
-    assert away.out_of_fold.snapshot("correct").mean() < 0.8  # P(64 or more of 80) is 5e-8
-
-
 # -- copies ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n", [60, 400])
 def test_naive_bayes_ignores_its_seed_and_is_sent_away_with_the_remedy(n):
     x, y = data(n)
@@ -304,16 +263,6 @@ def test_other_errors_of_an_estimator_pass_through():
 
 
 # -- features ----------------------------------------------------------------------------------
-
-
-def test_standardized_features_by_hand():
-    x = np.array([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0]])
-    out = as_table(Data(x, np.array([0, 1, 0])), True).x
-    assert out[:, 0] == pytest.approx([-np.sqrt(1.5), 0, np.sqrt(1.5)])
-    assert (out[:, 1] == 0).all()
-    assert out.dtype == np.float32
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.uint8, bool])
 def test_features_of_any_number_type_will_do(dtype):
     x, y = data(classes=2)
@@ -342,34 +291,24 @@ def spoiled(value):
     ("x", "y", "more", "says"),
     [
         (X[0], Y, {}, r"x must be \(examples, features\)"),
-        (X[:0], Y[:0], {}, "not empty"),
         (X[:, :0], Y, {}, "not empty"),
         (spoiled(np.nan), Y, {}, "x must be finite, got nan at row 3, column 1"),
-        (spoiled(-np.inf), Y, {}, "x must be finite, got -inf at row 3, column 1"),
         (spoiled(1e300), Y, {}, "too large to standardize"),
         (spoiled(1e300), Y, {"standardize": False}, "does not fit single precision"),
         (X.astype(str), Y, {}, "x must be numbers"),
         (X, Y[:-1], {}, "20 examples, 19 labels"),
-        (X, Y.astype(float), {}, "labels must be integers"),
         (X, np.array([["a", "b"]] * 10), {}, "labels must be one-dimensional"),
         (X, np.array(["a"] * 20), {}, "classes must be at least 2"),
-        (X, np.zeros(20, int), {}, "at least two classes"),
-        (X, Y - 1, {}, "labels must be 0 or more"),
         (X, Y, {"classes": 1}, "labels must be below classes = 1"),
         (X, Y, {"ids": [0] * 20}, "ids must be unique"),
-        (X, Y, {"ids": [1, 2]}, "ids must be one per example"),
         (X, Y, {"proxies": 0}, "proxies must be at least 1"),
-        (X, Y, {"proxies": 2.5}, "proxies must be a whole number"),
         (X, Y, {"epochs": 0}, "epochs must be at least 1"),
         (X, Y, {"batch_size": 0}, "batch_size must be at least 1"),
         (X, Y, {"seed": -1}, "seed must be at least 0"),
-        (X, Y, {"seed": 0.5}, "seed must be a whole number"),
         (X, Y, {"workers": 0}, "workers must be at least 1"),
         (X, Y, {"scored_epoch": 3}, r"scored_epoch must be in 1\.\.2, got 3"),
-        (X, Y, {"scored_epoch": 0}, "scored_epoch"),
         (X, Y, {"cross_fit": 1}, "cross_fit must be at least 2"),
         (X, Y, {"cross_fit": 21}, "cross_fit must be at most N = 20"),
-        (X, Y, {"cross_fit": 2.5}, "cross_fit must be a whole number"),
         (X, Y, {"judged": Y, "model": "mlp"}, "judged needs stacked models and folds"),
         (X, Y, {"judged": Y, "cross_fit": 4}, "judged needs stacked models and folds"),
         (X, Y, {"standardize": (1, 3)}, "must add up to all 5, got 4"),
@@ -387,8 +326,6 @@ def test_bad_input_is_refused_in_one_sentence(x, y, more, says):
 
 
 # --- tables of pandas, and features that say nothing
-
-
 def test_a_label_column_with_another_index_is_refused_and_the_remedies_work():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     x, y = data()
@@ -420,8 +357,6 @@ def test_a_constant_feature_of_a_table_becomes_zero_as_in_networks(value):
 
 
 # -- what one column became is scaled as one -------------------------------------------------------
-
-
 def test_a_stretch_of_columns_has_one_deviation_and_weighs_at_most_sixteen():
     rng = np.random.default_rng(0)
     deviations = np.r_[5.0, 1.0, 2.0, 2.0, np.linspace(1, 3, 64)]

@@ -48,13 +48,6 @@ def test_a_decision_is_frozen_and_its_arrays_cannot_be_written(decision):
     assert repr(decision) == f"Decision({decision.kept.size:,} of 2,000 kept by gated)"
 
 
-def test_the_subset_is_what_trainers_take(decision):
-    assert decision.subset.indices.tolist() == decision.kept.tolist()
-    assert (decision.subset.rule, decision.subset.parameters) == ("gated", {"fraction": 0.5})
-    assert decision.subset.total == 2000
-    assert decide_by(decision.ensemble, keep=None).subset.parameters == {}
-
-
 def test_json_holds_counts_rule_limits_harm_and_notes(decision):
     values = json.loads(json.dumps(decision.to_dict(), allow_nan=False))
     assert (values["examples"], values["kept"], values["keep"]) == (2000, decision.kept.size, 0.5)
@@ -147,8 +140,6 @@ def test_a_recipe_holds_what_is_needed_to_do_it_again(decision):
 
 
 # -- from data, by training ------------------------------------------------------------------------
-
-
 def test_the_same_call_gives_the_same_decision_and_seed_means_settings_seed():
     data = blobs()
     one = decide(data, settings=FAST, workers=1)

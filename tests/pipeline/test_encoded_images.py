@@ -111,13 +111,6 @@ def test_without_torch_proxies_learn_from_edges_and_colours_and_are_told_what_to
     assert decision.harm is not None
 
 
-def test_whether_it_helps_is_measured_where_stacked_proxies_read_pixels():
-    cheap = Settings(proxies=2, epochs=3, models=("mlp",))
-    decision = decide(photographs(), keep=0.5, settings=cheap, workers=1)
-    assert decision.ensemble.table.shape == (240, 3 * 8 * 8)
-    assert decision.harm is not None
-
-
 def test_proxies_that_cannot_read_the_pictures_say_so(encoder):
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 256, size=(240, 3, 8, 8)).astype(np.uint8)
@@ -132,8 +125,6 @@ def test_proxies_that_cannot_read_the_pictures_say_so(encoder):
 
 
 # -- photographs in folders ------------------------------------------------------------------------
-
-
 @pytest.fixture
 def folder(tmp_path, encoder):
     rng = np.random.default_rng(0)

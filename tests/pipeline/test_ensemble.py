@@ -9,14 +9,7 @@ from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
-from dris.pipeline.ensemble import (
-    Ensemble,
-    _half_of,
-    import_dynamics,
-    scaling,
-    scores_of,
-    train_ensemble,
-)
+from dris.pipeline.ensemble import Ensemble, import_dynamics, scaling, train_ensemble
 from dris.pipeline.route import decide, decide_by
 from dris.pipeline.settings import Settings
 
@@ -66,14 +59,6 @@ def test_every_kind_certifies_a_limit_that_holds_on_these_labels(world):
             assert wrong[decision.kept].sum() <= limit.wrong
         if decision.limit is not None:
             assert decision.limit.share == max(limit.share for limit in decision.limits)
-
-
-def test_the_choosing_canaries_are_half_of_the_first_kind(world):
-    ensemble, _ = world
-    assert np.array_equal(
-        np.flatnonzero(ensemble.choosing), ensemble.canaries[0].choosing.positions
-    )
-    assert replace(ensemble, canaries=()).choosing is None
 
 
 def test_a_tighter_assumption_never_widens_the_limit(world):
@@ -156,20 +141,6 @@ def test_canaries_follow_a_matrix_that_was_given():
     assert len(planted) > 20
     assert set(y[planted.positions].tolist()) == {0, 2}
     assert set(planted.planted[planted.positions].tolist()) == {1}
-
-
-def test_equal_parts_of_the_work_are_told_as_one():
-    told = []
-    first, second = (_half_of(lambda *pair: told.append(pair), part) for part in (0, 1))
-    first(3, 10), second(4, 10)
-    assert told == [(3, 20), (14, 20)]
-    assert _half_of(None, 1) is None
-
-
-def test_scores_are_the_ones_that_can_be_given_and_nobody_changes_them():
-    decision = scores_of(Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]]))
-    assert "margin" not in decision
-    assert not any(score.flags.writeable for score in decision.values())
 
 
 def test_the_calendar_of_a_date_weighs_as_one_column():

@@ -186,14 +186,6 @@ def test_labels_alone_are_enough_where_a_model_has_judged_them(tmp_path, dris):
     assert (code, "must be finite" in told) == (1, True)
 
 
-def test_an_index_that_pandas_wrote_is_no_class():
-    data, p = world()
-    table = pa.table({"a": p[:, 0], "b": p[:, 1], "c": p[:, 2], "__index_level_0__": range(300)})
-    expected = import_probabilities(data, p).assessment.given.wrong
-    read = import_probabilities(data, table.to_pandas())
-    assert read.assessment.given.wrong == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     ("cell", "says"), [("0.9", "sum to 1"), ("x", "a column of numbers for each class")]
 )

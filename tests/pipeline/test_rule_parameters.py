@@ -45,17 +45,8 @@ def test_the_command_takes_the_parameters_of_rules_as_options(tmp_path, dris):
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["a", "b", "c", "label"], *np.column_stack((x, y)).tolist()])
     fast = ["--epochs", "4", "--model", "sgd_log", "--workers", "1", "--canaries", "none"]
-    words = [
-        "--keep",
-        "0.25",
-        "--rule",
-        "hybrid",
-        *fast,
-        "--no-report",
-        "--out",
-        out,
-        "--skip-harm-check",
-    ]
+    words = ["--keep", "0.25", "--rule", "hybrid", *fast, "--out", out]
+    words += ["--no-report", "--skip-harm-check"]
     code, printed, _ = dris("prune", path, *words, "--beta", "0.25", "--scaled")
     assert code == 0
     assert "hybrid(beta=0.25, scaled)" in printed

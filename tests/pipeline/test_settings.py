@@ -18,9 +18,7 @@ def test_what_is_documented_is_what_nobody_has_to_ask_for():
     "edge",
     [
         {"proxies": 2},
-        {"proxies": 10_000},
         {"epochs": 1},
-        {"epochs": 100_000},
         {"folds": 2},
         {"folds": None},
         {"scored_epoch": 1},

@@ -11,10 +11,9 @@ import pytest
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
-from dris.data.writer import Writer
 from dris.pipeline.ensemble import scores_of
 from dris.pipeline.route import decide, decide_by
-from dris.report_page.outputs import COLUMNS, issues_text, kept_columns, score_file, write_issues
+from dris.report_page.outputs import COLUMNS, issues_text, kept_columns, score_file
 from made_ensemble import made_ensemble
 
 
@@ -68,19 +67,6 @@ def test_columns_of_the_data_stand_beside_on_request_guarded_and_under_their_own
     for row, one in zip(rows, decision.suspects, strict=True):
         assert row[6:] == [f"'=cmd|{one.id}", f"why {one.id}", str(123456789 + int(one.id))]
     assert lines(issues_text(decision))[0] == list(COLUMNS)
-
-
-def test_nothing_suspect_is_a_header_alone(decision):
-    assert lines(issues_text(replace(decision, suspects=None))) == [list(COLUMNS)]
-
-
-def test_the_file_is_the_text_and_what_somebody_wrote_stays(decision, tmp_path):
-    path = write_issues(decision, tmp_path / "issues.csv", writer=Writer())
-    assert path.read_bytes().decode() == issues_text(decision)
-    (tmp_path / "mine.csv").write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match="was not written by dris"):
-        write_issues(decision, tmp_path / "mine.csv", writer=Writer(force=True))
-    assert (tmp_path / "mine.csv").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_score_file_holds_every_score_p_wrong_marks_and_labels():

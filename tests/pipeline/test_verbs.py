@@ -76,8 +76,3 @@ def test_weights_by_a_score_leave_canaries_out(arrays):
 def test_a_keyword_that_would_be_ignored_is_refused(arrays, change, error, words):
     with pytest.raises(error, match=words):
         dris.clean(dris.read_data(*arrays), **HOW, **change)
-
-
-def test_an_unknown_score_is_refused_before_anything_is_read():
-    with pytest.raises(InputError, match="weights need a score"):
-        dris.weights("no such file.csv", score="gated")

@@ -59,10 +59,3 @@ def test_a_limit_is_stated_with_its_condition_or_not_at_all():
     assert pruned.limit is not None
     assert facts(pruned)["limit"].startswith("If ")
     assert "limit" not in facts(replace(pruned, limits=()))
-
-
-def test_notes_on_columns_are_counted_and_others_are_printed(decision):
-    data = replace(decision.data, notes=("a: dates", "b: gaps"))
-    noted = replace(decision, data=data, notes=(*data.notes, "a class would vanish"))
-    assert facts(noted)["notes"].startswith("2 ")
-    assert notes_to_print(noted) == ["a class would vanish"]

@@ -95,19 +95,6 @@ def test_fractions_that_the_rule_refuses_are_no_steps():
     assert few.steps[few.chosen].fraction == 0.5
 
 
-def test_a_keep_fraction_off_the_grid_becomes_a_step():
-    page = made(keep=0.29)
-    assert len(page.steps) == 21
-    assert page.steps[page.chosen].fraction == 0.29
-
-
-def test_clean_stands_at_the_share_that_it_keeps(decision):
-    clean = decide_by(decision.ensemble, keep=None)
-    page = shown(clean)
-    assert page.steps[page.chosen].fraction == clean.kept.size / 2000
-    assert np.flatnonzero(page.steps[page.chosen].kept).tolist() == clean.kept.tolist()
-
-
 def test_a_limit_that_is_withdrawn_is_on_no_step(decision):
     assert any(step.limit is not None for step in shown(decision).steps)  # the twin
     check = Check(HIDING, "fails", 0.9, 0.6, "made to fail")

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 import dris
-from dris.core.errors import InputError
-from dris.data.writer import MANIFEST, Writer
 from dris.pipeline.route import decide_by
 from dris.report_page.content import column_summaries, page_of
-from dris.report_page.page import PANELS, render, report, write_page
-from dris.report_page.payload import Axis, reliability
+from dris.report_page.page import PANELS, render, report
+from dris.report_page.payload import reliability
 from made_ensemble import made_ensemble
 from made_report import (
     HOSTILE,
@@ -54,8 +52,6 @@ def resources(page):
 
 
 # -- escaping ------------------------------------------------------------------------------------
-
-
 def test_hostile_text_brings_no_element_and_no_handler():
     assert foreign_tags(render(hostile())) == []
 
@@ -93,8 +89,6 @@ def test_a_lone_surrogate_in_an_id_can_be_written(tmp_path):
 
 
 # -- what may run and load -------------------------------------------------------------------------
-
-
 def test_the_policy_allows_our_own_script_and_style_by_their_hashes_and_nothing_else():
     reader = Reader(render(made()))
     policy = next(
@@ -130,10 +124,6 @@ def test_the_check_for_addresses_catches_one(bad):
     assert resources(render(made()).replace("</main>", bad + "</main>")) != []
 
 
-def test_no_element_has_a_style_attribute_since_the_policy_would_refuse_it():
-    assert [tag for tag, a in Reader(render(made())).tags if "style" in a] == []
-
-
 def test_ids_are_unique_and_every_link_and_label_finds_its_target():
     tags = Reader(render(made())).tags
     ids = [a["id"] for _, a in tags if "id" in a]
@@ -144,8 +134,6 @@ def test_ids_are_unique_and_every_link_and_label_finds_its_target():
 
 
 # -- what is on it ---------------------------------------------------------------------------------
-
-
 def test_the_verdict_comes_before_the_clearest_and_the_checks_are_folded():
     page = made()
     text = render(page)
@@ -194,19 +182,7 @@ def test_what_is_not_measured_draws_no_chart():
     assert "No checks" in text
 
 
-def test_equal_scores_can_be_drawn():
-    page = made(canaries=False)
-    flat = replace(page, rank_variance=np.zeros(300), mean_rank=np.full(300, 0.5))
-    assert embedded(render(flat))["top"] == 0.0
-
-
-def test_an_axis_of_counts_marks_whole_numbers_only():
-    assert [text for _, text in Axis("K", 1, 3, 0, 100, whole=True).ticks()] == ["1", "2", "3"]
-
-
 # -- panels ----------------------------------------------------------------------------------------
-
-
 @cache
 def trained_page():
     """Of proxies with folds, so that P(wrong) is a probability; a tenth of the labels is wrong."""
@@ -258,15 +234,7 @@ def test_every_panel_is_on_the_page_once_in_order_and_the_bar_leads_to_it():
         assert (link in text) == bool(panel.title)
 
 
-def test_a_panel_that_the_page_does_not_have_is_neither_shown_nor_linked():
-    text = render(replace(made(), sample=None))
-    assert 'id="check"' not in text
-    assert 'href="#check"' not in text
-
-
 # -- size, bytes, files ----------------------------------------------------------------------------
-
-
 class Column:
     """Few values, repeated."""
 
@@ -305,26 +273,3 @@ def test_the_same_decision_gives_the_same_bytes_and_another_does_not(tmp_path):
     one, two = (report(made_decision(), tmp_path / name).read_bytes() for name in "ab")
     assert one == two
     assert report(made_decision(keep=0.5), tmp_path / "c").read_bytes() != one
-
-
-def test_a_file_that_is_there_is_replaced_only_with_force(tmp_path):
-    path, decision, other = tmp_path / "r.html", made_decision(), made_decision(keep=0.5)
-    before = report(decision, path).read_bytes()
-    with pytest.raises(InputError, match="exists"):
-        report(other, path)
-    assert path.read_bytes() == before
-    assert report(other, path, force=True).read_bytes() != before
-    assert sorted(p.name for p in tmp_path.iterdir()) == [MANIFEST, "r.html"]
-    path.write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match="yours"):
-        report(decision, path, force=True)
-    assert path.read_text(encoding="utf-8") == "mine"
-
-
-def test_a_folder_is_no_file_and_one_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"report\.html"):
-        report(made_decision(), tmp_path)
-    with pytest.raises(InputError, match="absent"):
-        write_page(
-            made_decision(), tmp_path / "absent" / "r.html", title="", recipe={}, writer=Writer()
-        )

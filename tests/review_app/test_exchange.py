@@ -78,18 +78,6 @@ def test_two_people_come_back_as_two(kind, answered, tmp_path):
     other.journal.close()
 
 
-def test_label_studio_gets_tasks_with_predictions_and_annotations(answered):
-    tasks = json.loads(export_cards(answered, "label-studio"))
-    assert len(tasks) == 16
-    first = tasks[0]
-    assert {"id", "given", "suggested", "field_says", "text"} <= set(first["data"])
-    (prediction,) = first["predictions"]
-    (result,) = prediction["result"]
-    assert result["value"]["choices"] == [first["data"]["suggested"]]
-    assert (result["type"], result["from_name"]) == ("choices", "label")
-    assert first["annotations"][0]["completed_by"] == {"email": "ana"}
-
-
 def test_argilla_gets_records_as_its_own_client_writes_them(answered):
     records = json.loads(export_cards(answered, "argilla"))
     assert set(records[0]) == {
@@ -147,11 +135,6 @@ def test_a_file_that_does_not_fit_is_refused_whole(kind, text, message, answered
     with pytest.raises(InputError, match=message):
         import_answers(answered, read_returned(file, kind), file, "ana")
     assert answered.journal.path.read_bytes() == before
-
-
-def test_a_file_that_is_not_there_is_named(answered, tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        read_returned(tmp_path / "absent.json", "argilla")
 
 
 def test_a_name_comes_in_as_it_is_written_down_and_is_not_repeated(answered, tmp_path):

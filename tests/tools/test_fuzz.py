@@ -1,10 +1,7 @@
 """A short form of `make fuzz`, and twins: what it looks for, it sees."""
 
 import os
-import random
 import signal
-import socket
-import zipfile
 
 import pytest
 
@@ -39,24 +36,6 @@ def test_every_command_and_every_reader_is_called():
         assert way in named
 
 
-def test_requests_that_no_page_would_send_are_told_from_those_that_break_the_app():
-    class App:
-        user_middleware = (type("Door", (), {"kwargs": {"token": "t"}}),)
-        status = 400
-
-        async def __call__(self, scope, receive, send):
-            await receive()
-            await send({"type": "http.response.start", "status": self.status})
-
-    server = type("Server", (), {"config": type("Config", (), {"app": App()})})
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        fuzz.asked_at_random(server, [listening])
-        App.status = 500  # the twin
-        with pytest.raises(RuntimeError, match="status 500"):
-            fuzz.asked_at_random(server, [listening])
-
-
 def test_answers_may_only_be_added_and_only_to_a_review():
     begun = b'{"file":"dris review"}\n'
     assert fuzz._kept(begun, begun + b"{}\n", "answers.jsonl")
@@ -64,16 +43,6 @@ def test_answers_may_only_be_added_and_only_to_a_review():
     assert not fuzz._kept(begun, b"{}\n", "answers.jsonl")
     assert not fuzz._kept(b"mine", b"mine\n", "answers.jsonl")
     assert not fuzz._kept(b"a", b"ab", "data.csv")
-
-
-def test_what_is_packed_is_damaged_inside_and_packed_again(tmp_path):
-    path = tmp_path / "data.zip"
-    with zipfile.ZipFile(path, "w") as packed:
-        packed.writestr("data.csv", "a,b\n1,2\n")
-    fuzz.hurt_inside(path, random.Random(3))
-    with zipfile.ZipFile(path) as packed:
-        assert packed.testzip() is None
-        assert packed.read("data.csv") != b"a,b\n1,2\n"
 
 
 @pytest.mark.parametrize(

@@ -175,8 +175,6 @@ def test_hidden_canaries_do_not_count_as_suspects_labels():
 
 
 # -- what is recommended, and why ----------------------------------------------------------------
-
-
 def recommended(suspect_share=0.1, canaries=40, earlier=False, **failing):
     """The rule for an assessment in which these checks fail, and its reason."""
     dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
@@ -229,8 +227,6 @@ def test_a_gate_takes_29_choosing_canaries(canaries, rule):
 
 
 # -- how it reads --------------------------------------------------------------------------------
-
-
 def test_labels_hide_that_go_one_way_are_far_more_plausible_or_memorised():
     judgement = judged(*world(noise=0.2)[:2])
     assert not judgement.hides
@@ -245,14 +241,6 @@ def test_labels_hide_that_go_one_way_are_far_more_plausible_or_memorised():
     ):
         natural = replace(judgement.checks["natural"], outcome=outcome, number=number)
         assert replace(judgement, checks={**judgement.checks, "natural": natural}).hides == hides
-
-
-def test_warnings_are_the_checks_that_fail():
-    judgement = judged(*world(noise=0.2)[:2])
-    failing = [check for check in judgement.checks.values() if check.outcome == "fails"]
-    assert list(judgement.failed) == failing
-    worse = replace(judgement.checks["spread"], outcome="fails")
-    assert worse in replace(judgement, checks={**judgement.checks, "spread": worse}).failed
 
 
 def test_json_holds_numbers_that_are_finite_and_none_where_one_is_not():

@@ -91,14 +91,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_rest(call, error, path, m
     assert [p.name for p in path.parent.iterdir()] == ["file"]
 
 
-def test_a_new_file_has_the_usual_permissions_and_a_missing_folder_is_named(tmp_path):
-    (tmp_path / "other").write_text("", encoding="utf-8")
-    path = write_atomically(tmp_path / "file", [b"a"])
-    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
-    with pytest.raises(InputError, match="no such folder"):
-        write_atomically(tmp_path / "absent" / "file", [b"a"])
-
-
 @pytest.mark.parametrize("name", ["taken", "taken/below"])
 def test_a_folder_that_cannot_be_is_refused_in_one_sentence(tmp_path, name):
     (tmp_path / "taken").write_text("", encoding="utf-8")

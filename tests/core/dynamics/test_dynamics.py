@@ -32,8 +32,6 @@ def whole(k=3, e=4, n=6, seed=0, ids=None, dtype=np.float32):
 
 
 # -- from logits and probabilities -------------------------------------------------------------
-
-
 def test_logits_worked_by_hand():
     d = Dynamics.from_logits([[[0.0, 0.0], [np.log(3), 0.0]]], labels=[0, 1])
     assert d.loss[0, 0] == pytest.approx([np.log(2), np.log(4)])
@@ -105,13 +103,6 @@ def test_a_probability_of_zero_is_a_large_finite_loss(dtype):
     assert d.loss[0, 0, 1] == pytest.approx(0, abs=1e-30)
 
 
-def test_small_half_precision_probabilities_stay_apart():
-    small = np.array([1e-6, 1e-5, 5e-5], dtype=np.float16)
-    p = np.stack([1 - small, small], axis=-1)[None]
-    d = Dynamics.from_probabilities(p, [1, 1, 1])
-    assert d.loss[0, 0] == pytest.approx(-np.log(small.astype(float)), rel=1e-3)
-
-
 @pytest.mark.parametrize(
     "p", [[[[0.5, 0.6]]], [[[1.5, -0.5]]], [[[2.0, 3.0]]], [[[np.nan, 1.0]]], [[["a", "b"]]]]
 )
@@ -121,8 +112,6 @@ def test_what_is_not_a_probability_is_refused(p):
 
 
 # -- from arrays -------------------------------------------------------------------------------
-
-
 def test_losses_alone_keep_their_precision_and_make_one_epoch():
     losses = np.array([[1 + 1e-12, 1.0], [2.0, 3.0]])
     d = Dynamics.from_losses(losses)
@@ -147,12 +136,6 @@ def test_named_epochs_are_the_ones_asked_for():
             d.at(missing)
 
 
-def test_epochs_that_are_numpy_numbers_can_be_saved(tmp_path):
-    d = Dynamics.from_arrays(loss=np.ones((1, 3, 2)), epochs=np.arange(3), scored_epoch=np.int64(1))
-    for e in np.arange(3):
-        assert Dynamics.load(d.at(e).save(tmp_path / "run")).scored_epoch == e
-
-
 SHAPE = (2, 3, 4)
 GOOD = {"loss": np.ones(SHAPE)}
 
@@ -163,30 +146,20 @@ GOOD = {"loss": np.ones(SHAPE)}
         ({"loss": np.ones(4)}, "proxy, epoch, example"),
         ({"loss": np.ones((1, 2, 3, 4))}, "proxy, epoch, example"),
         ({"loss": np.ones((2, 3, 0))}, "need a proxy, an epoch and an example"),
-        ({"loss": np.ones((0, 3, 2))}, "need a proxy"),
-        ({"loss": np.ones((2, 0, 2))}, "need a proxy"),
         ({"loss": [["a", "b"]]}, "loss must be numbers"),
         ({"loss": np.full(SHAPE, np.nan)}, "loss must be finite, got nan at proxy 0, epoch 0"),
-        ({"loss": np.full((2, 4), np.inf)}, "loss must be finite, got inf"),
         ({**GOOD, "margin": np.ones((2, 3, 5))}, "margin must have the shape of loss"),
         ({**GOOD, "margin": np.full(SHAPE, -np.inf)}, "margin must be finite"),
-        ({**GOOD, "error_norm": np.full(SHAPE, np.nan)}, "error_norm must be finite"),
-        ({**GOOD, "gradient_norm": np.full(SHAPE, np.nan)}, "gradient_norm must be finite"),
         ({**GOOD, "correct": np.ones(SHAPE)}, "correct must be booleans"),
         ({**GOOD, "labels": [0, 1]}, "4 examples, 2 labels"),
         ({**GOOD, "labels": [0.0, 1, 0, 1]}, "labels must be integers"),
         ({**GOOD, "labels": [0, 1, -1, 1]}, "labels must be 0 or more"),
         ({**GOOD, "ids": [1, 2, 3]}, "one per example"),
         ({**GOOD, "ids": [1, 2, 3, 2]}, "ids must be unique, 2 occurs"),
-        ({**GOOD, "ids": ["a", "b", "c", "a"]}, "ids must be unique, a occurs"),
         ({**GOOD, "ids": [0.5, 1, 2, 3]}, "whole numbers or text"),
-        ({**GOOD, "epochs": [1, 2]}, "3 increasing numbers"),
         ({**GOOD, "epochs": [1, 3, 2]}, "3 increasing numbers"),
-        ({**GOOD, "epochs": [1, 1, 2]}, "3 increasing numbers"),
-        ({**GOOD, "epochs": [1, 2.5, 3]}, "epochs must be a whole number, got 2.5"),
         ({**GOOD, "epochs": [-1, 2, 3]}, "epochs must be at least 0"),
         ({**GOOD, "scored_epoch": 4}, "scored_epoch 4 was not recorded"),
-        ({**GOOD, "scored_epoch": 2.5}, "scored_epoch must be a whole number"),
     ],
 )
 def test_bad_arrays_are_refused_in_one_sentence(arrays, says):
@@ -201,8 +174,6 @@ def test_bad_arrays_are_refused_in_one_sentence(arrays, says):
         (np.zeros((2, 3)), [0, 1], "proxy, "),
         (np.zeros((1, 3, 1)), [0, 0, 0], "at least two classes"),
         (np.zeros((1, 3, 2)), [0, 1, 2], "labels must be below classes = 2"),
-        (np.zeros((1, 3, 2)), [0, 1], "3 examples, 2 labels"),
-        (np.zeros((1, 3, 2)), ["a", "b", "c"], "labels must be integers"),
         (np.zeros((1, 0, 2)), [], "empty"),
         (np.full((1, 3, 2), np.nan), [0, 1, 1], "logits must be finite"),
         ([[["x", "y"]]], [0], "logits must be numbers"),
@@ -214,8 +185,6 @@ def test_bad_logits_are_refused_in_one_sentence(z, labels, says):
 
 
 # -- totals and summary ------------------------------------------------------------------------
-
-
 def test_totals_are_those_of_the_oracle():
     d = whole(e=9, n=20)
     margin, forgotten, learned = oracles.totals(d)
@@ -242,17 +211,7 @@ def test_a_summary_of_a_summary_is_itself_and_holds_one_epoch():
         d.at(3)
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_the_layout_in_memory_changes_no_bit_of_a_score(name):
-    d = whole(k=11, e=3, n=30)
-    turned = {n: c.transpose(2, 1, 0).copy().transpose(2, 1, 0) for n, c in d.columns.items()}
-    e = Dynamics.from_arrays(**turned, labels=d.labels)
-    assert SCORES[name](e).tobytes() == SCORES[name](d).tobytes()
-
-
 # -- merge and only ----------------------------------------------------------------------------
-
-
 def test_merge_matches_examples_by_id():
     order = np.array([3, 1, 5, 0, 2, 4])
     for names in (None, list("abcdef"), [10, 7, 8, 3, 5, 1]):
@@ -311,13 +270,10 @@ LABELLED = losses(labels=[0, 1, 0], margin=np.ones((1, 2, 3)))
     ("one", "other", "says"),
     [
         (losses(), Dynamics.from_arrays(loss=np.ones((1, 3, 3))), "recorded epochs"),
-        (losses(), losses(epochs=[1, 3], scored_epoch=1), "recorded epochs"),
         (losses(), losses(scored_epoch=2), "scored epoch"),
         (losses(), losses().summary(), "recorded epochs|form"),
         (losses(), LABELLED, "columns"),
         (losses(), losses(ids=[0, 1, 3]), "example ids"),
-        (losses(), losses(ids=["0", "1", "2"]), "example ids"),
-        (losses(), Dynamics.from_arrays(loss=np.ones((1, 2, 4))), "example ids"),
         (losses(), losses(labels=[0, 1, 1]), "labels"),
         (LABELLED, replace(LABELLED, labels=np.array([0, 1, 1])), "labels"),
         (
@@ -344,8 +300,6 @@ def test_a_missing_column_is_named_with_its_remedy():
 
 
 # --- out of fold
-
-
 def with_folds(ids=("a", "b", "c"), proxies=2, seed=0, **how):
     rng = np.random.default_rng(seed)
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from safetensors import safe_open
-from safetensors.numpy import save_file
 
 from dris.core.dynamics import dynamics_file as array_file
 from dris.core.dynamics.dynamics import Dynamics
@@ -132,8 +131,6 @@ def test_a_process_killed_while_saving_always_leaves_a_whole_file(tmp_path):
 
 
 # -- damage ------------------------------------------------------------------------------------
-
-
 def refused(path):
     with pytest.raises(InputError) as caught:
         Dynamics.load(path)
@@ -166,24 +163,6 @@ def test_the_checksums_are_what_notices(tmp_path, monkeypatch):
 
 
 # -- foreign -----------------------------------------------------------------------------------
-
-
-def test_foreign_files_are_refused(tmp_path):
-    np.savez(tmp_path / "a.npz", loss=np.eye(3))
-    (tmp_path / "text").write_text("proxy,loss\n0,0.5\n" * 10, encoding="utf-8")
-    (tmp_path / "json").write_text(
-        json.dumps({"__metadata__": None, "loss": [1, 2, 3]}), encoding="utf-8"
-    )
-    (tmp_path / "short").write_text("hello", encoding="utf-8")
-    (tmp_path / "empty").write_bytes(b"")
-    save_file({"loss": np.eye(3)}, tmp_path / "plain.safetensors")
-    save_file({"loss": np.eye(3)}, tmp_path / "noted.safetensors", metadata={"dris": "no"})
-    save_file({"loss": np.eye(3)}, tmp_path / "sealed.safetensors", metadata={"sha256": "0" * 64})
-    (tmp_path / "list").write_bytes((2).to_bytes(8, "little") + b"[]" + b" " * 30)
-    for name in os.listdir(tmp_path):
-        refused(tmp_path / name)
-
-
 @pytest.mark.parametrize(
     "value", [np.float32(1), {1, 2}, float("nan"), float("inf"), b"bytes", object(), np.arange(3)]
 )

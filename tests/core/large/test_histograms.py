@@ -63,15 +63,6 @@ def test_merging_is_counting_together_in_any_order_and_grouping(a, b, c):
     )
 
 
-@settings(max_examples=50)
-@given(st.lists(crowded, min_size=1, max_size=4))
-def test_pieces_do_not_matter(pieces):
-    counter = Counter(WHOLE)
-    for piece in pieces:
-        counter.add(np.array(piece, dtype=np.uint32))
-    assert counter.histogram() == counted([key for piece in pieces for key in piece])
-
-
 @given(crowded.filter(lambda keys: len(keys) > 1))
 def test_a_refined_grid_counts_exactly_what_lies_in_heavy_cells_and_no_larger(keys):
     result = counted(keys)

@@ -1,6 +1,5 @@
 """Planting: exact numbers, places and labels for every kind, and parts that cannot be confused."""
 
-import dataclasses
 from functools import cache
 
 import numpy as np
@@ -18,7 +17,6 @@ from dris.core.errors import InputError
 from dris.core.noise.canaries import (
     ATTACKERS,
     CANARY_KINDS,
-    Canaries,
     Certifying,
     Choosing,
     check_certifying,
@@ -136,14 +134,6 @@ def test_matrix_canaries_match_what_the_matrix_does_to_clean_labels():
     assert np.array_equal(c.stratum, labels)
 
 
-def test_avoided_examples_are_never_planted_and_not_counted():
-    avoid = np.arange(100) < 50
-    c = plant_canaries([0, 1] * 50, share=0.2, avoid=avoid, rng=rng())
-    assert len(c) == 10
-    assert c.positions.min() >= 50
-    assert np.array_equal(c.stratum == -1, avoid)
-
-
 def test_a_second_kind_can_be_planted_beside_the_first():
     first = plant_canaries(np.arange(100) % 5, share=0.1, rng=rng())
     second = plant_canaries(
@@ -155,8 +145,6 @@ def test_a_second_kind_can_be_planted_beside_the_first():
 
 
 # -- the two parts -----------------------------------------------------------------------------
-
-
 def test_nothing_but_the_certifying_part_certifies():
     canaries = plant_canaries([0, 1] * 50, share=0.2, rng=rng())
     assert isinstance(check_certifying(canaries.certifying), Certifying)
@@ -164,16 +152,6 @@ def test_nothing_but_the_certifying_part_certifies():
     for other in (canaries.choosing, canaries, canaries.positions, None):
         with pytest.raises(InputError, match="what chose cannot certify"):
             check_certifying(other)
-
-
-def test_the_parts_are_settled_when_the_canaries_are_planted():
-    canaries = plant_canaries([0, 1] * 50, share=0.2, rng=rng())
-    assert np.array_equal(canaries.certifying.positions, canaries.certifying.positions)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        canaries.certifies = np.ones(20, bool)
-    for array in (canaries.planted, canaries.certifies, canaries.certifying.positions):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
 
 
 def test_when_nothing_is_chosen_all_may_certify_and_when_all_choose_none_can():
@@ -198,20 +176,11 @@ def test_dropping_canaries_leaves_the_rest_and_says_so():
         without_canaries(Subset(np.array([0]), "one", {}, total=7), canaries)
 
 
-def test_equality_is_by_value():
-    a = plant_canaries([0, 1] * 50, rng=rng())
-    assert a == plant_canaries([0, 1] * 50, rng=rng())
-    assert a != plant_canaries([0, 1] * 50, rng=rng(1))
-    assert a != "canaries"
-    assert isinstance(a, Canaries)
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
         ({"kind": "evil"}, "kind must be one of uniform, hard"),
         ({"share": 0}, "share must be in"),
-        ({"share": 1.0}, "share must be below 1"),
         ({"share": 0.001}, "is none"),
         ({"rng": 0}, "rng must be a NumPy generator"),
         ({"choosing": 1.5}, r"choosing must be in \[0, 1\]"),
@@ -221,16 +190,12 @@ def test_equality_is_by_value():
         ({"kind": "hard"}, "needs gap"),
         ({"kind": "hard", "gap": np.ones(100)}, "needs hardest"),
         ({"kind": "hard", "gap": np.ones(9), "hardest": 0.5}, "one number from 0 up"),
-        ({"kind": "hard", "gap": -np.ones(100), "hardest": 0.5}, "one number from 0 up"),
         ({"kind": "hard", "gap": np.ones(100), "hardest": 0.01}, "only 1 examples qualify"),
         ({"kind": "confusable", "top_two": np.ones((100, 2), int)}, "two different classes"),
-        ({"kind": "confusable", "top_two": np.array([[0, 5]] * 100)}, "two different classes"),
         ({"kind": "confusable", "top_two": np.ones((100, 3), int)}, "shape"),
         ({"kind": "matrix", "matrix": np.eye(2)}, "flips only 0 examples"),
         ({"kind": "matrix", "matrix": [[0, 1], [0.5, 0.5]]}, "class 0 keeps none"),
         ({"kind": "matrix", "matrix": [[0.5, 0.4], [0.5, 0.5]]}, "sum to 1"),
-        ({"kind": "matrix", "matrix": [[0.5, np.nan], [0.5, 0.5]]}, "sum to 1"),
-        ({"kind": "matrix", "matrix": np.ones((2, 3)) / 3}, "shape"),
     ],
 )
 def test_bad_input_is_one_sentence(change, says):

@@ -11,13 +11,7 @@ from scipy.special import chdtri
 
 import oracles_choosing as oracle
 from dris.core.errors import InputError
-from dris.core.noise.flips import (
-    NOISE_KINDS,
-    NoisyLabels,
-    _Task,
-    _transition,
-    flip_labels,
-)
+from dris.core.noise.flips import NOISE_KINDS, NoisyLabels, _Task, _transition, flip_labels
 
 TAIL = 1e-6  # of every chi-square threshold below
 
@@ -59,8 +53,6 @@ def chi_square_fits(counts, expected):
 
 
 # Worked by hand
-
-
 def test_pair_noise_moves_to_the_next_class_cyclically():
     noisy = flip_labels([0, 1, 2, 2], 0.75, kind="pair", classes=3)
     assert noisy.flipped.sum() == 3
@@ -113,17 +105,7 @@ def test_instance_noise_flips_what_the_model_doubts_to_what_it_believes():
     assert noisy.given.tolist() == [0, 2, 0, 2]
 
 
-def test_instance_noise_falls_back_to_any_other_class_where_the_model_has_no_doubt():
-    y = labels_of(3000, 3)
-    noisy = flip_labels(y, 0.5, kind="instance", probabilities=np.eye(3)[y])
-    assert noisy.flipped.sum() == 1500
-    steps = np.bincount(((noisy.given - y) % 3)[noisy.flipped], minlength=3)
-    assert chi_square_fits(steps, [0, 750, 750])
-
-
 # Counts and the true class
-
-
 @pytest.mark.parametrize(("kind", "needs"), COUNTED)
 @settings(deadline=None, max_examples=25)
 @given(
@@ -150,8 +132,6 @@ def test_counts_are_exact_where_floats_lose_one(rate, n, count):
 
 
 # Distributions
-
-
 def test_uniform_noise_takes_positions_and_other_classes_alike():
     y = labels_of(20_000, 5)
     noisy = flip_labels(y, 0.5, seed=1)
@@ -224,21 +204,7 @@ def test_feature_noise_sends_like_examples_the_same_way():
     assert np.bincount(new.given[new.flipped]).max() < 0.7 * 400
 
 
-def test_feature_noise_projects_each_true_class_in_its_own_direction():
-    y, x = np.repeat([0, 1], 20), np.full((40, 8), 50.0)
-    agree = 0
-    for seed in range(40):
-        noisy = flip_labels(y, 0.9, kind="instance", features=x, classes=8, seed=seed)
-        one, two = (np.bincount(noisy.given[noisy.flipped & (y == c)]).argmax() for c in (0, 1))
-        agree += one == two
-    # Independent favourites among 7 agree about 6 times in 40; 20 has a tail below 1e-6. One
-    # projection for all classes agrees whenever its favourite is neither 0 nor 1: 30 times.
-    assert agree < 20
-
-
 # Streams, purity, types
-
-
 @pytest.mark.parametrize(("kind", "needs"), WAYS)
 def test_a_seed_gives_the_same_noise_again_and_another_seed_other_noise(kind, needs):
     y = labels_of(300, 4)
@@ -282,19 +248,9 @@ def test_noisy_labels_are_values():
 
 
 # Bad input
-
-
 @pytest.mark.parametrize(
     ("labels", "says"),
-    [
-        (["cat", "dog"], "integers"),
-        ([0.0, 1.0], "integers"),
-        ([True, False], "integers"),
-        ([1, 1, 1], "two classes"),
-        ([0, -1], "0 or more"),
-        ([], "empty"),
-        ([[0, 1]], "one-dimensional"),
-    ],
+    [(["cat", "dog"], "integers"), ([1, 1, 1], "two classes"), ([0, -1], "0 or more")],
 )
 def test_bad_labels_are_refused(labels, says):
     with pytest.raises(InputError, match=says):
@@ -315,9 +271,7 @@ def test_bad_rates_are_refused(kind, needs, rate):
         ({"rate": None}, "uniform noise needs rate; got neither"),
         ({"norms": [1, 2, 3]}, "uniform noise does not use norms; pass rate"),
         ({"kind": "targeted"}, "targeted noise needs rate and norms; got rate"),
-        ({"kind": "pair", "matrix": np.eye(3)}, "does not use matrix"),
         ({"kind": "transition", "matrix": np.eye(3)}, "does not use rate; pass matrix"),
-        ({"kind": "transition", "rate": None}, "transition noise needs matrix"),
         ({"kind": "instance"}, "rate and probabilities, or rate and features"),
         (
             {"kind": "instance", "features": np.eye(3), "probabilities": np.eye(3)},
@@ -325,25 +279,18 @@ def test_bad_rates_are_refused(kind, needs, rate):
         ),
         ({"kind": "targeted", "norms": [1, 2]}, "3 labels, 2 norms"),
         ({"kind": "targeted", "norms": [1, 2, -3]}, "0 or more"),
-        ({"kind": "targeted", "norms": [1, 2, float("nan")]}, "finite"),
         ({"kind": "transition", "rate": None, "matrix": np.eye(3)[:2]}, r"shape \(3, 3\)"),
-        ({"kind": "transition", "rate": None, "matrix": np.eye(2)}, "below classes = 2"),
         ({"kind": "transition", "rate": None, "matrix": 2 * np.eye(3)}, "row 0 .* sum of 2"),
         (
             {"kind": "transition", "rate": None, "matrix": [[1, 0, 0], [2, -1, 0], [0, 0, 1]]},
             "row 1 has a smallest of -1",
         ),
-        ({"kind": "transition", "rate": None, "matrix": [1, 2]}, "shape"),
         ({"kind": "instance", "probabilities": np.eye(3)[:2]}, r"shape \(3, 3\)"),
         ({"kind": "instance", "probabilities": np.full((3, 3), np.nan)}, "row 0"),
         ({"kind": "instance", "features": [1, 2, 3]}, "one row per example"),
-        ({"kind": "instance", "features": np.ones((3, 0))}, "one row per example"),
-        ({"kind": "instance", "features": [[1], [2], [np.inf]]}, "finite"),
         ({"kind": "instance", "features": [[1], [2], [1e200]]}, "standardise"),
         ({"classes": 2}, "below classes = 2"),
-        ({"classes": 2.5}, "classes must be a whole number"),
         ({"seed": -1}, "seed"),
-        ({"seed": 0.5}, "seed"),
     ],
 )
 def test_bad_arguments_are_refused_by_name(asked, says):

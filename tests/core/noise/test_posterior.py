@@ -7,7 +7,7 @@ from scipy.optimize import check_grad
 from dris.core.dynamics.class_probabilities import ClassProbabilities
 from dris.core.noise.hypotheses import by_class, calibration
 from dris.core.noise.hypotheses.by_class import ClassNoise, confident_matrix, uniform_matrix
-from dris.core.noise.hypotheses.calibration import Shape, log_views, softmax
+from dris.core.noise.hypotheses.calibration import softmax
 from dris.core.noise.hypotheses.hypothesis import Evidence, log_clearness
 from dris.core.noise.hypotheses.uniform import UniformNoise, fit_none
 from dris.core.noise.noise_rate import NoiseRate, percent
@@ -307,14 +307,6 @@ def test_removing_noise_undoes_it():
         matrix = noise.chances(views.take(np.arange(3)), np.arange(3)).T
         assert matrix.sum(axis=1) == pytest.approx(1)
         assert noise.remove(p @ matrix, views) == pytest.approx(p)
-
-
-def test_the_shape_grows_with_what_the_views_can_support():
-    p = np.full((3, 4, 2), 0.5)
-    assert Shape.of(Views(p, 2, (False,) * 3)) == Shape(3, 2, 0)
-    assert Shape.of(Views(np.full((3, 4, 5), 0.2), 5, (False,) * 3)).size == 3 + 5 + 25
-    assert Shape.of(Views(p, 40, (False,) * 3, np.zeros((4, 1), np.int32))).size == 3
-    assert np.exp(log_views(np.array([0.0, 1.0]), np.ones(2))).tolist() == pytest.approx([1e-4, 1])
 
 
 def test_the_confident_matrix_by_hand():

@@ -49,8 +49,6 @@ def permuted(d, order):
 
 
 # -- the contract ------------------------------------------------------------------------------
-
-
 def is_one_finite_double_per_example(score):
     for n in (12, 30):
         out = score(toy(n=n))
@@ -156,8 +154,6 @@ def test_the_other_scores_need_losses_alone(name):
 
 
 # -- broken scores are rejected ----------------------------------------------------------------
-
-
 def _writes(d):
     d.columns["loss"][0, 0, 0] += 1
     return scores.loss(d)
@@ -214,8 +210,6 @@ def test_the_oracle_rejects_a_variance_that_divides_by_k_minus_one():
 
 
 # -- by hand -----------------------------------------------------------------------------------
-
-
 def test_forgetting_by_hand_in_both_conventions():
     right = np.array(
         [
@@ -254,21 +248,11 @@ def test_the_hybrid_runs_from_rank_variance_to_the_gradient_norm():
             scores.hybrid(d, beta=beta)
 
 
-def test_consensus_never_passes_one_and_is_one_for_the_hardest():
-    out = SCORES["consensus"](Dynamics.from_losses([[0.1, 0.5, 9.0]] * 3))
-    assert out == pytest.approx([1 / 3, 2 / 3, 1])
-
-
 def test_random_depends_on_id_and_seed_only():
     a = Dynamics.from_losses(np.eye(3), ids=["x", "y", "z"])
     b = Dynamics.from_losses(np.ones((2, 2)), ids=["z", "x"])
     assert scores.random(b).tolist() == scores.random(a)[[2, 0]].tolist()
     assert (scores.random(a, seed=1) != scores.random(a, seed=2)).all()
-
-
-def test_ids_from_unreadable_file_names_have_scores_too():
-    odd = Dynamics.from_losses(np.eye(2), ids=["a\udcff", "b"])
-    assert scores.random(odd)[1] == scores.random(Dynamics.from_losses([[1.0]], ids=["b"]))[0]
 
 
 def test_random_scores_are_uniform():
@@ -280,8 +264,6 @@ def test_random_scores_are_uniform():
 
 
 # -- directions --------------------------------------------------------------------------------
-
-
 def mislabelled(n=200, seed=0):
     """Confident, mostly right proxies, and 40 examples whose label they contradict."""
     rng = np.random.default_rng(seed)

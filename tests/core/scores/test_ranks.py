@@ -22,8 +22,6 @@ def matrices(elements, dtype, most=50):
 
 
 # -- worked by hand ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.uint8])
 def test_ranks_worked_by_hand(dtype):
     # sorted: 1 (rank 1), 2 and 2 (ranks 2 and 3, mean 2.5), 9 (rank 4); divided by N = 4
@@ -36,19 +34,7 @@ def test_the_variance_worked_by_hand():
     assert out == pytest.approx([24 / 81 / 3, 0, 24 / 81 / 3], abs=1e-16)
 
 
-def test_one_row_in_one_row_out():
-    assert normalized_ranks([3.0, 1.0]).shape == (2,)
-    assert normalized_ranks([[3.0, 1.0]]).shape == (1, 2)
-
-
-def test_a_single_example_has_rank_one_and_no_variance():
-    assert normalized_ranks([[5.0]]).tolist() == [[1.0]]
-    assert rank_variance([[5.0], [7.0]]).tolist() == [0.0]
-
-
 # -- against SciPy and loops -------------------------------------------------------------------
-
-
 @settings(max_examples=60, deadline=None)
 @given(matrices(FEW, np.float32) | matrices(FINITE, np.float32) | matrices(FINITE, np.float64))
 def test_ranks_and_variance_agree_with_scipy_numpy_and_the_oracle(losses):
@@ -80,28 +66,11 @@ def test_the_chunk_property_notices_cut_runs():
     assert (cut != 2 * rankdata(row)).any()
 
 
-def test_a_tie_run_longer_than_the_internal_chunk():
-    n = 2 * ranks._CHUNK + 77
-    row = np.zeros(n, dtype=np.float32)
-    row[::1000] = -1
-    row[1::1000] = 1
-    assert (doubled_ranks(row) == 2 * rankdata(row, method="average")).all()
-
-
 # -- edges of the numbers ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_minus_zero_ties_with_zero(dtype):
     row = np.array([0.0, -0.0, 1.0, -0.0], dtype=dtype)
     assert normalized_ranks(row).tolist() == [0.5, 0.5, 1.0, 0.5]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_negatives_and_denormals_stand_in_order(dtype):
-    tiny = np.finfo(dtype).smallest_subnormal
-    row = np.array([tiny, 0, -tiny, 2 * tiny, -1, np.finfo(dtype).max, -2 * tiny], dtype=dtype)
-    assert (normalized_ranks(row) * 7).tolist() == [5, 4, 3, 6, 1, 7, 2]
 
 
 def test_doubles_that_collide_in_single_precision_stay_apart():
@@ -112,18 +81,9 @@ def test_doubles_that_collide_in_single_precision_stay_apart():
     assert (normalized_ranks(row) * 3).tolist() == [2, 1, 3]
 
 
-def test_whole_numbers_that_collide_in_single_precision_stay_apart():
-    assert normalized_ranks(np.array([2**24 + 1, 2**24])).tolist() == [1.0, 0.5]
-
-
 def test_agreeing_proxies_have_exactly_zero_variance():
     row = np.random.default_rng(0).normal(size=1001)
     assert not rank_variance(np.stack([row, 2 * row, np.exp(row), row, row, row, row])).any()
-
-
-def test_two_opposite_proxies_approach_a_quarter_and_never_pass_it():
-    row = np.arange(1000.0)
-    assert 0.249 < rank_variance([row, -row]).max() < 0.25
 
 
 @settings(max_examples=40, deadline=None)
@@ -159,8 +119,6 @@ def test_the_extreme_ranks_above_do_wrap():
 
 
 # -- invariances -------------------------------------------------------------------------------
-
-
 @settings(max_examples=40, deadline=None)
 @given(matrices(FINITE, np.float32), st.randoms())
 def test_the_order_of_the_proxies_changes_no_bit(losses, random):
@@ -205,21 +163,14 @@ def test_the_input_is_left_as_it_was_and_may_be_read_only_or_strided(dtype):
 
 
 # -- bad input ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("losses", "says"),
     [
         ([[1.0, 2.0]], "at least 2 proxies, got 1"),
         ([1.0, 2.0], r"\(K, N\)"),
-        (np.zeros((2, 3, 4)), r"got shape \(2, 3, 4\)"),
         (np.zeros((2, 0)), "empty"),
-        (np.zeros((0, 5)), "at least 2 proxies, got 0"),
         ([[1.0, np.nan], [1.0, 2.0]], "got nan for proxy 0, example 1"),
-        ([[1.0, 2.0], [-np.inf, 2.0]], "got -inf for proxy 1, example 0"),
         ([["a", "b"], ["c", "d"]], "must be numbers"),
-        ([[1j, 2], [3, 4]], "must be numbers"),
-        ([[True, False], [False, True]], "must be numbers"),
     ],
 )
 def test_bad_losses_are_refused_in_one_sentence(losses, says):
@@ -243,11 +194,3 @@ def test_more_than_can_be_summed_exactly_is_refused_before_it_is_read():
 def test_workers_must_be_a_count(workers):
     with pytest.raises(InputError, match="workers"):
         rank_variance(np.eye(3), workers=workers)
-
-
-@pytest.mark.parametrize(
-    "bad", [[], [[]], np.zeros((0, 3)), [np.nan], [["x"]], np.zeros((1, 1, 1))]
-)
-def test_normalized_ranks_refuses_the_same(bad):
-    with pytest.raises(InputError):
-        normalized_ranks(bad)

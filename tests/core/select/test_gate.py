@@ -43,8 +43,6 @@ def permuted(d, order):
 
 
 # -- the cut -------------------------------------------------------------------------------------
-
-
 def test_fifty_nine_canaries_are_the_fewest_for_95_and_95():
     # 1 − 0.95^59 = 0.9515, 1 − 0.95^58 = 0.9490.
     values = np.r_[np.arange(59.0), 100.0]
@@ -103,8 +101,6 @@ def test_the_recall_holds_with_its_confidence_and_a_plain_quantile_violates_it()
 
 
 # -- the best of several detectors -----------------------------------------------------------------
-
-
 def promised_to_the_best(doubt_shared, *, draws):
     """How often the gate that lets most pass, of four alike, rejects too few of the canaries' kind.
 
@@ -162,23 +158,7 @@ def test_few_canaries_try_fewer_variants(canaries, tried):
         assert (ours.cut, ours.passed.tolist()) == (gate.cut, gate.passed.tolist())
 
 
-def test_too_few_canaries_for_one_variant_are_too_few():
-    d = Dynamics.from_logits(np.zeros((1, 8, 300, 3)), [0] * 300)
-    with pytest.raises(InputError, match="plant at least 29"):
-        set_gate(d, np.arange(300) < 28)
-
-
 # -- choosing behind it --------------------------------------------------------------------------
-
-
-def test_the_best_scores_among_what_passes_are_kept():
-    gate = gate_at([0, 0, 1, 1, 1, 1], 0.0)
-    subset = keep_passed(gate, [9, 8, 1, 4, 3, 2], fraction=0.34)
-    assert subset.indices.tolist() == [3, 4]
-    assert subset.parameters["passed"] == 4
-    assert (subset.parameters["short"], subset.parameters["chosen"]) == (0, 2)
-
-
 def test_too_few_are_returned_unless_filled():
     gate = gate_at([0.1, 0.3, 0.2, 1, 1, 0], 0.5)
     subset = keep_passed(gate, np.zeros(6), fraction=0.67)
@@ -216,8 +196,6 @@ def test_a_choice_that_ignored_the_gate_would_be_caught():
 
 
 # -- detectors and choosers ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", DETECTORS)
 def test_every_detector_puts_a_wrong_label_below_a_right_one(name):
     z = np.zeros((2, 3, 6, 3))
@@ -248,13 +226,6 @@ def test_choosers_follow_the_examples_and_not_their_places(name):
     assert score.shape == (40,)
     assert np.isfinite(score).all()
     assert CHOOSERS[name](permuted(d, order), among[order], 1).tolist() == score[order].tolist()
-
-
-@pytest.mark.parametrize("name", ["uniform", "class_balanced"])
-def test_random_choosers_follow_the_seed(name):
-    d, among = toy(), np.ones(40, dtype=bool)
-    one, again, other = (CHOOSERS[name](d, among, seed) for seed in (1, 1, 2))
-    assert one.tolist() == again.tolist() != other.tolist()
 
 
 @pytest.mark.parametrize(("sizes", "count"), [((20, 10, 4), 9), ((20, 10, 4), 21), ((3, 9, 9), 6)])
@@ -290,8 +261,6 @@ def test_half_el2n_prefers_the_hard_and_does_not_leave_out_the_easy():
 
 
 # -- the rule in one call ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("chooser", CHOOSERS)
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_one_call_is_the_three_steps(detector, chooser):
@@ -311,8 +280,6 @@ def test_the_default_is_frozen():
 
 
 # -- bad input -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("canaries", [np.ones(2, dtype=bool), np.array([1, 0]), np.ones(3, bool)])
 def test_canaries_must_be_a_mask_of_some_and_not_all(canaries):
     with pytest.raises(InputError, match="canaries must"):

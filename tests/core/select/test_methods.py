@@ -10,7 +10,7 @@ from dris.core.scores.formulas import SCORES, aum, aum_mean, el2n, hybrid, rank_
 from dris.core.select.gate import canaries_needed, set_gate
 from dris.core.select.methods import METHODS
 from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RULES, Rule, choose
-from dris.core.select.selection import keep_top_per_class, remove_bottom, stratify
+from dris.core.select.selection import keep_top_per_class, remove_bottom
 from made_ensemble import cross_fitted
 
 N = 400
@@ -51,12 +51,6 @@ def test_confident_learning_drops_as_many_as_look_mislabelled_if_so_many_may_go(
     for keep, removed in ((0.5, issues.mean()), (0.95, 0.05)):
         expected = remove_bottom(score, fraction=keep, remove=removed)
         assert same(choose("confident_learning_remove", dynamics, keep=keep), expected)
-
-
-def test_coverage_drops_a_tenth_or_what_may_go_and_spreads_the_rest(dynamics):
-    for keep, drop in ((0.5, 0.1), (0.95, 0.05), (1.0, 0.0)):
-        expected = stratify(aum(dynamics), fraction=keep, drop=drop)
-        assert same(choose("coverage", dynamics, keep=keep), expected)
 
 
 def lowest(dynamics, count):

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles_choosing as oracle
-from dris.core import subset as subset_module
 from dris.core.errors import InputError
 from dris.core.select.selection import (
     keep_top,
@@ -48,14 +47,6 @@ def shuffled_ids(n, seed):
 
 
 # Worked by hand
-
-
-def test_keep_top_keeps_the_highest_scores_in_the_order_of_the_data():
-    subset = keep_top([5, 1, 4, 2, 3], fraction=0.6)
-    assert subset.indices.tolist() == [0, 2, 4]
-    assert (subset.tied, subset.total, len(subset)) == (0, 5, 3)
-
-
 def test_the_subset_has_the_exact_size_where_floats_would_lose_one():
     assert len(keep_top(np.arange(50_000), fraction=0.29)) == 14_500
     assert int(0.29 * 50_000) == 14_499  # Counterexample: what plain floats give.
@@ -65,13 +56,6 @@ def test_a_fraction_of_one_keeps_everything():
     for rule in RULES.values():
         if rule is not RULES["stratified"]:
             assert rule(np.zeros(7), fraction=1).indices.tolist() == list(range(7))
-
-
-def test_tied_counts_only_those_who_beat_an_equal():
-    assert keep_top([1, 1, 1, 0], fraction=0.5).tied == 2
-    assert keep_top([1, 1, 0, 0], fraction=0.5).tied == 0
-    assert keep_top([2, 1, 1, 0], fraction=0.5).tied == 1
-    assert keep_top([0.0, -0.0, 0.0, -0.0], fraction=0.5).tied == 2
 
 
 def test_remove_bottom_never_keeps_what_it_removed_and_ignores_the_score_of_the_rest():
@@ -97,8 +81,6 @@ def test_per_class_keeps_a_rare_class_that_plain_top_would_lose():
         ([96, 3, 1], 10, [8, 1, 1]),
         ([4, 4, 4], 4, [2, 1, 1]),  # equal remainders: the lower label first
         ([41, 34, 25], 10, [4, 3, 3]),
-        ([1, 1, 1], 3, [1, 1, 1]),
-        ([1000, 1, 1, 1], 4, [1, 1, 1, 1]),
     ],
 )
 def test_quotas_by_hand(sizes, count, expected):
@@ -122,16 +104,7 @@ def test_stratified_hands_out_evenly_from_the_smallest_bin():
     assert np.bincount(even.indices // 30).tolist() == [15, 15, 15]
 
 
-def test_stratified_survives_one_value_and_the_whole_range_of_floats():
-    assert len(stratify(np.ones(10), fraction=0.5)) == 5
-    wide = np.array([-1.7e308, 1.7e308, 0.0, 1.0])
-    assert stratify(wide, fraction=0.75, bins=3, seed=1).indices.tolist()[:2] == [0, 1]
-    assert len(stratify(np.array([0.0, 5e-324, 1e-323]), fraction=0.67, bins=10**15)) == 2
-
-
 # Against the slow versions
-
-
 @settings(deadline=None, max_examples=60)
 @given(scores, fractions, seeds)
 def test_every_rule_equals_its_slow_version(score, fraction, seed):
@@ -180,8 +153,6 @@ def test_quotas_are_the_closest_to_proportion_when_no_class_is_too_small(sizes, 
 
 
 # Properties of all rules
-
-
 @pytest.mark.parametrize("name", RULES)
 @settings(deadline=None, max_examples=30)
 @given(score=scores, fraction=fractions, seed=seeds)
@@ -225,53 +196,19 @@ def test_uniform_draws_do_not_follow_the_tie_break():
     assert abs(len(ties & drawn) - 500) < 67
 
 
-def test_ties_fall_on_every_position_alike():
-    score, hits = np.zeros(20), np.zeros(20)
-    for seed in range(2000):
-        hits[keep_top(score, fraction=0.5, seed=seed).indices] += 1
-    # Each is Binomial(2000, 1/2), sd 22.4: any of 20 outside 6 sd has a tail below 1e-7.
-    assert np.abs(hits - 1000).max() < 135
-    first = np.zeros(20)
-    first[:10] = 2000  # Counterexample: position decides.
-    assert np.abs(first - 1000).max() >= 135
-
-
-def test_only_the_ids_tied_at_the_cut_are_hashed(monkeypatch):
-    hashed = []
-
-    def spy(ids, seed):
-        hashed.append(ids.size)
-        return np.asarray(ids, dtype=np.uint64)
-
-    monkeypatch.setattr(subset_module, "hashed_order", spy)
-    keep_top(np.arange(1000.0), fraction=0.3)
-    assert hashed == []
-    keep_top(np.r_[np.zeros(500), 1, 1, 1, 2, 2], fraction=3 / 505)
-    assert hashed == [3]
-
-
 # Bad input
-
-
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize(
     ("score", "how", "says"),
     [
         (list(range(9)), {"seed": -1}, "seed"),
-        (list(range(9)), {"seed": 1.5}, "seed"),
-        (list(range(9)), {"seed": "a"}, "seed"),
-        (list(range(9)), {"seed": None}, "seed"),
         ([1, 2, 3], {"fraction": 0}, "fraction must be in"),
-        ([1, 2, 3], {"fraction": -0.1}, "fraction must be in"),
         ([1, 2, 3], {"fraction": 1.5}, "fraction must be in"),
-        ([1, 2, 3], {"fraction": float("nan")}, "finite number"),
         ([1, 2, 3], {"fraction": None}, "finite number"),
         ([1, 2, 3], {"fraction": 0.3}, "is none"),
         ([], {}, "empty"),
         ([[1, 2, 3]], {}, "one number per example"),
         ([1, float("nan"), 3], {}, "nan at position 1"),
-        ([1, 2, float("-inf")], {}, "-inf at position 2"),
-        ([float("inf"), 1, float("-inf")], {}, "inf at position 0"),
         (["a", "b", "c"], {}, "must be numbers"),
     ],
 )
@@ -291,21 +228,15 @@ def test_bad_scores_fractions_and_seeds_are_refused(name, score, how, says):
     [
         (lambda s: keep_top(s, fraction=0.5, ids=[0, 1, *range(1, 9)]), "unique"),
         (lambda s: keep_top(s, fraction=0.5, ids=[0, 1]), "one per example"),
-        (lambda s: keep_top(s, fraction=0.5, ids=s + 0.5), "whole numbers"),
         (lambda s: remove_bottom(s, fraction=0.5, remove=0.6), "leaves 4 of 10"),
         (lambda s: remove_bottom(s, fraction=0.5, remove=1.1), "remove must be in"),
-        (lambda s: remove_bottom(s, fraction=0.5, remove=-0.1), "remove must be in"),
         (lambda s: mix_uniform(s, fraction=0.5, share=1.1), "share must be in"),
-        (lambda s: mix_uniform(s, fraction=0.5, share=-1), "share must be in"),
-        (lambda s: mix_uniform(s, fraction=0.5, share="x"), "share must be a finite"),
         (lambda s: stratify(s, fraction=0.5, drop=0.6), "leaves 4 of 10"),
         (lambda s: stratify(s, fraction=0.5, drop=2), "drop must be in"),
         (lambda s: stratify(s, fraction=0.5, bins=0), "at least 1"),
-        (lambda s: stratify(s, fraction=0.5, bins=2.5), "whole number"),
         (lambda s: keep_top_per_class(s, [0, 1], fraction=0.5), "10 scores, 2 labels"),
         (lambda s: keep_top_per_class(s, [0] * 10, fraction=0.5), "two classes"),
         (lambda s: keep_top_per_class(s, range(10), fraction=0.5), "cover 10 classes"),
-        (lambda s: keep_top_per_class(s, [0.5] * 10, fraction=0.5), "integers"),
     ],
 )
 def test_arguments_of_one_rule_are_checked_even_without_ties(call, says):
@@ -314,8 +245,6 @@ def test_arguments_of_one_rule_are_checked_even_without_ties(call, says):
 
 
 # The value object
-
-
 def test_subset_indices_are_int64_and_read_only_and_not_the_callers_array():
     mine = np.array([0, 2], dtype=np.int32)
     subset = Subset(mine, "by hand", {}, total=3)
@@ -342,10 +271,7 @@ def test_subset_mask_and_equality_by_value():
     [
         ([], 0, "at least one"),
         ([0.5], 0, "whole number"),
-        ([[0]], 0, "in a row"),
-        ([True, False], 0, "whole number"),
         ([1, 0], 0, "increase"),
-        ([0, 0], 0, "increase"),
         ([-1, 0], 0, r"0\.\.2"),
         ([0, 3], 0, r"0\.\.2"),
         ([0, 1], 3, "tied"),

@@ -47,13 +47,6 @@ def test_numbers_as_people_write_them(cells, values):
     assert parse_numbers(pa.array(cells)).values.to_pylist() == pytest.approx(values)
 
 
-def test_a_comma_before_three_digits_means_a_decimal_where_semicolons_part_cells(tmp_path):
-    (tmp_path / "a.csv").write_text("x;y\n" + "1,234;a\n5,678;b\n" * 5, encoding="utf-8")
-    assert read_data(tmp_path / "a.csv", label="y").x[0, 0] == np.float32(1.234)
-    (tmp_path / "b.csv").write_text("x,y\n" + '"1,234",a\n"5,678",b\n' * 5, encoding="utf-8")
-    assert read_data(tmp_path / "b.csv", label="y").x[0, 0] == 1234
-
-
 GERMAN = {"price": ["1.130", "874", "1.887", "12"], "share": ["0,528", "1,411", "0,528", "12,5"]}
 
 
@@ -240,28 +233,6 @@ def test_an_id_that_rows_share_is_no_number_to_learn_from():
     assert asked.feature_names == ("id",)
 
 
-def test_how_rows_could_be_named_is_said_where_one_column_can():
-    rng = np.random.default_rng(0)
-    x, code = rng.random(N), [f"C{i:04}" for i in range(N)]
-    (note,) = [n for n in read(x=x, code=code).notes if "not learned from" in n]
-    assert note.endswith("; `id='code'` names the rows by it")
-    (note,) = [n for n in read(x=x, code=code, nr=np.arange(N)).notes if "not learned from" in n]
-    assert "names the rows" not in note  # which of the two?
-    twice = [*code[:-1], code[0]]
-    (note,) = [n for n in read(x=x, code=twice).notes if "not learned from" in n]
-    assert "names the rows" not in note  # it would be refused
-
-
-def test_gaps_in_many_columns_are_one_note():
-    rng = np.random.default_rng(0)
-    columns = {f"s{i}": np.where(np.arange(N) == i, np.nan, rng.random(N)) for i in range(10)}
-    (note,) = read(**columns).notes
-    assert note.startswith("10 missing values became the median, and are marked: 1 in s0, 1 in s1")
-    assert note.endswith("1 in s7 and in 2 more columns")
-    single = read(s0=columns["s0"]).notes
-    assert single == ("s0: 1 missing value became the median, and is marked",)
-
-
 def test_what_is_written_where_there_is_no_number_is_missing():
     rng = np.random.default_rng(0)
     numbers = [f"{v:.2f}" for v in rng.normal(size=400)]
@@ -290,14 +261,6 @@ def test_a_unit_behind_every_number_is_understood():
     assert "weight: numbers written with the unit kg" in data.notes
     mixed = [f"{v:.1f} {'kg' if i % 2 else 'lb'}" for i, v in enumerate(rng.normal(70, 9, N))]
     assert read(weight=mixed, x=rng.random(N)).features[0].how != "number"  # the twin
-
-
-def test_phones_are_ids_though_they_are_written_in_several_words():
-    rng = np.random.default_rng(0)
-    phones = [f"+49 171 {v}" for v in rng.choice(10**7, N, replace=False)]
-    data = read(phone=phones, x=rng.random(N))
-    assert data.feature_names == ("x",)
-    assert "'phone' is an id" in data.notes[0]
 
 
 def test_copies_are_left_out_also_when_they_say_the_same_in_other_words():
@@ -348,8 +311,6 @@ def test_every_kind_of_column_follows_its_row_in_any_order():
 
 
 # -- leaks ----------------------------------------------------------------------------------------
-
-
 def with_leak(share=0.0, n=400):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, n)
@@ -420,16 +381,7 @@ def test_a_group_whose_label_is_one_is_named_and_stays():
     assert leak.left_out  # the twin: two names for each class are the label in other words
 
 
-def test_numbers_that_determine_the_label_are_named():
-    rng = np.random.default_rng(0)
-    hours = rng.random(500)
-    table = pa.table({"hours": hours, "x": rng.random(500), "y": (hours > 0.5).astype(str)})
-    assert [leak.column for leak in read_data(table, label="y").leaks] == ["hours"]
-
-
 # -- problems -------------------------------------------------------------------------------------
-
-
 def test_all_problems_of_a_file_are_one_message(tmp_path):
     text = "nr,ok,x,y\n1,maybe,1,a\n1,yes,2,a\n2,no,3,a\n"
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
@@ -441,17 +393,6 @@ def test_all_problems_of_a_file_are_one_message(tmp_path):
     assert "(3) column 'ok' says 'maybe'" in message
 
 
-def test_all_columns_that_are_not_there_are_named_at_once(tmp_path):
-    (tmp_path / "a.csv").write_text("age,income\n1,a\n2,b\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"no column 'Incme' \(did you mean 'income'\?\), 'nr'"):
-        read_data(tmp_path / "a.csv", label="Incme", id="nr")
-
-
-def test_an_unknown_keyword_is_refused_with_the_nearest_one():
-    with pytest.raises(InputError, match=r"'lable' \(did you mean label\?\)"):
-        read_data({"x": [1, 2], "y": ["a", "b"]}, lable="y")
-
-
 def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
     (tmp_path / "a.tsv").write_text("ham\t1.5\nspam\t2.5\nham\t3.5\n", encoding="utf-8")
     data = read_data(tmp_path / "a.tsv", label="1")
@@ -459,14 +400,6 @@ def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
     assert data.x.ravel().tolist() == [1.5, 2.5, 3.5]
     with pytest.raises(InputError, match="of a file without a header, count the columns"):
         read_data(tmp_path / "a.tsv", label="kind")
-
-
-def test_the_separator_is_what_splits_every_line_alike(tmp_path):
-    text = "ham\tOk, see you\nspam\tWin now\nham\tOne, two, three\n"
-    (tmp_path / "a.tsv").write_text(text, encoding="utf-8")
-    assert read_data(tmp_path / "a.tsv", label="1").classes == ("ham", "spam")
-    (tmp_path / "b.csv").write_text("a; b, c;y\n1,5;2;u\n2,5;4;v\n3,5;1;u\n", encoding="utf-8")
-    assert read_data(tmp_path / "b.csv", label="y").feature_names == ("a", " b, c")
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -57,8 +57,6 @@ def on_disk(dataset, folder, **options):
 
 
 # -- reading -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [6, None], ids=["fixed length", "any length"])
 def test_vectors_and_class_names(tmp_path, width):
     saved = vectors(width)
@@ -108,8 +106,6 @@ def test_a_data_set_in_memory_is_read_as_from_disk(tmp_path):
 
 
 # -- and back ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("made", [vectors, pictures])
 def test_what_is_written_is_loaded_with_its_features(tmp_path, made):
     saved = made()
@@ -128,8 +124,6 @@ def test_what_is_written_is_loaded_with_its_features(tmp_path, made):
 
 
 # -- the commands --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("made", [vectors, pictures])
 def test_pruning_a_saved_data_set_gives_one_that_datasets_loads(tmp_path, dris, made):
     saved = made()

@@ -71,15 +71,6 @@ def test_losses_are_ranked_as_what_they_are(tmp_path):
         assert open_shards(path)[0].kind == kind
 
 
-def test_an_empty_shard_is_no_obstacle(tmp_path):
-    table(tmp_path / "a.parquet", loss_0=np.zeros(0), loss_1=np.zeros(0))
-    table(tmp_path / "b.parquet", loss_0=np.arange(2.0), loss_1=np.arange(2.0))
-    found = open_shards(tmp_path)
-    assert [shard.rows for shard in found] == [0, 2]
-    assert [shard.first for shard in found] == [0, 0]
-    assert list(found[0].losses()) == []
-
-
 ONES = np.ones(4)
 WRONG = {
     "no losses": ({"x": ONES}, {}, "neither loss_0"),

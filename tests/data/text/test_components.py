@@ -3,7 +3,6 @@
 import itertools
 import os
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,18 +87,6 @@ def test_components_follow_their_rows_in_any_order_to_the_last_digit():
     assert np.array_equal(a[order], b)
 
 
-def test_texts_that_were_all_seen_are_not_read_twice_and_have_the_same_numbers():
-    lines, _ = corpus()
-    cells = pa.array([*lines, lines[0], None])
-    found = fit_components(cells, text_keys(cells))
-    assert found.known is not None
-    seen, anew = (np.zeros((len(cells), found.width), np.float32) for _ in range(2))
-    found.put(cells, seen)
-    replace(found, known=None).put(cells, anew)
-    assert np.array_equal(seen, anew)
-    assert np.array_equal(seen[-2], seen[0])
-
-
 def test_components_tell_topics_apart():
     lines, y = corpus()
     data = read_data(lines, [("animals", "cars")[k] for k in y])
@@ -109,15 +96,7 @@ def test_components_tell_topics_apart():
     assert (near == data.labels).mean() > 0.95
 
 
-def test_the_note_says_how_text_was_read():
-    lines, y = corpus()
-    notes = read_data(lines, [str(k) for k in y]).notes
-    assert notes[0].startswith("text: text, read as 30 components of its words and characters")
-
-
 # -- sentences ------------------------------------------------------------------------------------
-
-
 class FakeModel:
     """Numbers by content, and a count of the texts that were asked for."""
 

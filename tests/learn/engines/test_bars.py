@@ -35,16 +35,6 @@ def test_long_work_says_when_it_ends_after_ten_times_as_long_again(now, capsys):
     ]
 
 
-def test_what_went_before_the_first_step_does_not_count_into_the_time_left(now, capsys):
-    """Pictures are read for a minute before the first epoch of any proxy."""
-    with bars.bar("proxies") as progress:
-        now[0] = 60.0
-        for done in range(2, 21, 2):
-            progress(done, 20)
-            now[0] += 10
-    assert capsys.readouterr().err == "proxies: 4 of 20, about 80 s left\n"
-
-
 def test_each_phase_has_its_name_and_its_seconds(now, capsys):
     with bars.bar("proxies") as progress:
         now[0] = 5.0

@@ -64,19 +64,6 @@ def test_the_counter_goes_away_also_after_an_error(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("dris-progress-*"))
 
 
-def test_a_counter_that_somebody_removes_costs_no_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-
-    def work(number, tick):
-        for path in tmp_path.glob("dris-progress-*"):
-            path.unlink()
-        return number
-
-    told = []
-    done = run_all(work, [(1,), (2,)], workers=1, progress=lambda *n: told.append(n), total=2)
-    assert done == [1, 2]
-
-
 def test_workers_find_modules_of_folders_added_after_they_were_started(tmp_path, monkeypatch):
     run_all(double, [(1,), (2,)], workers=2)
     (tmp_path / "late_module_of_a_user.py").write_text("ANSWER = 42\n", encoding="utf-8")

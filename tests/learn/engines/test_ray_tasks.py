@@ -154,8 +154,6 @@ def store(request, tmp_path):
 
 
 # -- the same bytes ------------------------------------------------------------------------------
-
-
 def test_networks_give_the_bytes_of_the_local_engine_and_are_not_trained_again(
     cluster, steps, whole, store, tmp_path
 ):
@@ -244,8 +242,6 @@ def test_cells_of_an_experiment_run_on_the_cluster_leave_the_records_they_leave_
 
 
 # -- what is killed ------------------------------------------------------------------------------
-
-
 def test_a_killed_worker_process_costs_its_own_steps_only(
     cluster, steps, whole, store, tmp_path, say
 ):
@@ -326,8 +322,6 @@ def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path, s
 
 
 # -- tasks of any kind ---------------------------------------------------------------------------
-
-
 def doubled(value, shared, tick):
     for _ in range(value):
         tick()
@@ -372,12 +366,6 @@ def test_results_come_in_order_and_shared_arrays_are_not_copied(cluster):
     assert seen[-1] == (5, 5)
 
 
-def test_an_error_of_a_task_is_its_one_sentence(cluster):
-    with pytest.raises(InputError) as caught:
-        run_all(refusing, [(0,), (1,), (2,)], workers=1, engine=on(cluster))
-    assert str(caught.value) == "value must not be 1, got 1; use 2"
-
-
 def test_an_error_of_a_task_ends_the_others(cluster, tmp_path):
     path = tmp_path / "pid"
     with pytest.raises(InputError, match="no"):
@@ -415,9 +403,3 @@ def test_too_large_a_wish_is_said_and_waits_for_a_node(cluster, steps, caplog):
         node = join(cluster, steps, num_cpus=3)
         assert waiting.result(timeout=60) == [0]
     cluster.remove_node(node)
-
-
-def test_another_address_than_that_of_the_connection_is_an_error(cluster):
-    run_all(refusing, [(0,)], workers=None, engine=on(cluster))
-    with pytest.raises(InputError, match=r"connected to Ray at .* and not at 127.0.0.1:1; call"):
-        run_all(refusing, [(0,)], workers=None, engine=Engine("ray", address="127.0.0.1:1"))

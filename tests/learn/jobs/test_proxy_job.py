@@ -73,8 +73,6 @@ class Ticks:
 
 
 # --- the key
-
-
 def other_labels():
     y = table()[1].copy()
     y[0] = (y[0] + 1) % 3
@@ -189,10 +187,6 @@ def test_a_model_is_named_by_what_determines_it(model, name):
     assert describe_model(model) == name
 
 
-def test_no_name_holds_an_address():
-    assert "0x" not in describe_model(Builder())
-
-
 def test_models_that_share_a_name_are_refused_where_there_is_a_store(tmp_path):
     def local(shape, classes):
         return linear(shape, classes)
@@ -215,8 +209,6 @@ def test_models_that_share_a_name_are_refused_where_there_is_a_store(tmp_path):
 
 
 # --- the store
-
-
 @pytest.mark.parametrize("record", ["all", "scored"])
 def test_a_store_changes_no_byte_and_a_finished_run_is_not_trained_again(
     record, tmp_path, monkeypatch
@@ -279,8 +271,6 @@ def test_it_trains_in_one_thread_and_leaves_the_number_of_threads_as_it_was():
 
 
 # --- killed with all its processes
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("workers", "kills"), [(1, 2), (2, 1)])
 def test_killed_at_random_moments_it_ends_with_the_bytes_of_an_undisturbed_run(

@@ -99,16 +99,6 @@ def test_scores_from_histograms_are_off_by_no_more_than_their_shards_say(tmp_pat
     assert max(done.rank_errors) <= 2.0 ** (7 - FEW)
 
 
-def test_how_the_data_is_cut_changes_no_score(tmp_path):
-    losses = losses_of(N)
-    scores = []
-    for shards in (1, 4):
-        folder = write_shards(tmp_path / f"in{shards}", losses, shards=shards)
-        done = rank_shards(folder, tmp_path / f"out{shards}", bits=FEW, workers=1)
-        scores.append(column_of(done.scores))
-    assert (scores[0] == scores[1]).all()
-
-
 @pytest.mark.parametrize("exact", [False, True])
 def test_empty_shards_and_shards_of_one_are_ranked_with_the_others(tmp_path, exact):
     losses = losses_of(N)
@@ -151,8 +141,6 @@ def test_ties_at_the_cut_are_broken_by_the_hash_whatever_the_order(tmp_path):
 
 
 # -- going on after a kill ----------------------------------------------------------------------
-
-
 class Killed(BaseException):
     """As SIGKILL: nothing below it cleans up."""
 
@@ -246,8 +234,6 @@ def test_two_processes_write_the_bytes_of_one(tmp_path, monkeypatch):
 
 
 # -- what is refused, and what is said ----------------------------------------------------------
-
-
 def test_a_folder_with_other_scores_is_left_alone_unless_forced(shards, tmp_path):
     rank_shards(shards, tmp_path / "out", workers=1)
     before = files_of(tmp_path / "out")
@@ -303,19 +289,3 @@ def test_wrong_options_are_refused_before_anything_is_written(shards, tmp_path, 
     with pytest.raises(InputError, match=says):
         rank_shards(shards, tmp_path / "out", workers=1, **options)
     assert not (tmp_path / "out").exists()
-
-
-def test_progress_counts_every_piece_of_every_pass(shards, tmp_path):
-    seen = []
-    rank_shards(
-        shards, tmp_path / "out", workers=1, progress=lambda done, of: seen.append((done, of))
-    )
-    ends = [pair for pair in seen if pair[0] == pair[1]]
-    assert len(ends) >= 2  # counting and looking up
-    assert {of for _, of in ends} == {3 + 5 + 8}
-
-
-def test_the_result_survives_json(shards, tmp_path):
-    done = rank_shards(shards, tmp_path / "out", bits=FEW, keep=0.3, workers=1)
-    plain = done.to_dict()
-    assert json.loads(json.dumps(plain, allow_nan=False)) == plain

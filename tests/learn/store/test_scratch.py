@@ -80,13 +80,3 @@ def test_a_lock_alone_leaves_a_folder_that_is_refused_later(tmp_path):
         (work / "part").touch()
     with pytest.raises(InputError, match="was not made by dris"), scratch(work):
         pass
-
-
-def test_work_that_fails_leaves_its_folder_to_the_next(tmp_path):
-    work = tmp_path / "work"
-    (make_scratch(work) / "part").touch()
-    with pytest.raises(FileNotFoundError), scratch(work):
-        (work / "another").unlink()
-    with scratch(work):
-        assert (work / "part").exists()
-    assert not work.exists()

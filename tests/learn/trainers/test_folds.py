@@ -14,11 +14,7 @@ def folds(labels, copies=None, count=4, seed=0):
 
 
 @settings(deadline=None, max_examples=60)
-@given(
-    st.lists(st.integers(0, 3), min_size=8, max_size=120),
-    st.integers(2, 6),
-    st.integers(0, 10),
-)
+@given(st.lists(st.integers(0, 3), min_size=8, max_size=120), st.integers(2, 6), st.integers(0, 10))
 def test_without_copies_folds_and_labels_in_them_differ_by_one_at_most(labels, count, seed):
     fold, y = folds(labels, count=count, seed=seed), np.array(labels)
     sizes = np.bincount(fold, minlength=count)
@@ -58,10 +54,6 @@ def test_a_group_larger_than_a_fold_stays_whole():
     assert sorted(rest.tolist()) == [0, 2, 3, 3]
 
 
-def test_other_streams_give_other_folds():
-    assert not np.array_equal(folds([0, 1] * 30, seed=0), folds([0, 1] * 30, seed=1))
-
-
 def test_copies_are_rows_with_the_same_numbers():
     x = np.zeros((6, 5), dtype=np.float32)
     x[0, 1] = x[3, 1] = 2.0
@@ -69,11 +61,6 @@ def test_copies_are_rows_with_the_same_numbers():
     x[4, 1], x[4, 2] = 1.0, 1.0
     x[5] = -0.0
     assert copies_in(x).tolist() == [0, 1, 2, 0, 4, 2]
-
-
-def test_no_two_of_many_different_rows_pass_for_copies():
-    x = np.array(np.meshgrid(*[np.arange(8.0)] * 4)).reshape(4, -1).T.astype(np.float32)
-    assert np.array_equal(copies_in(x), np.arange(len(x)))
 
 
 def test_values_in_fold_and_out_of_fold_by_hand():

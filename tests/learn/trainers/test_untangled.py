@@ -46,20 +46,6 @@ def test_what_hardly_varies_stays_faint(monkeypatch):
     assert largest_correlation(table(x, Untangled())) < 0.1
 
 
-def test_of_few_rows_with_many_columns_none_is_made_to_stand_alone(monkeypatch):
-    rng = np.random.default_rng(0)
-    y = np.arange(120) % 2
-    x = rng.normal(size=(120, 200)) + 0.5 * np.outer(2 * y - 1, np.arange(200) < 100)
-    how = {"proxies": 2, "epochs": 10, "cross_fit": 4, "workers": 1, "model": "untangled_linear"}
-
-    def right():
-        return train_proxies(x, y, **how).out_of_fold.snapshot("correct").mean()
-
-    assert right() > 0.9
-    monkeypatch.setattr(standardized, "DAMPING_PER_COLUMN", 0.0)  # the twin
-    assert right() < 0.8
-
-
 @pytest.mark.parametrize(("widest", "tables"), [(12, 2), (11, 1)])
 def test_more_columns_than_are_worth_it_stay_as_they_are_in_one_table(monkeypatch, widest, tables):
     x, y = alike(n=100)
@@ -88,23 +74,6 @@ def test_a_share_of_many_rows_tells_how_columns_go_together(monkeypatch):
     assert np.allclose(table(other, Untangled()), apart[order], atol=1e-5)
     monkeypatch.setattr(standardized, "MAX_ROWS_FOR_CORRELATIONS", 4000)
     assert not np.allclose(table(x, Untangled()), apart, atol=1e-3)  # the twin: all are
-
-
-def test_a_column_that_is_the_same_in_the_rows_looked_at_is_not_lost(monkeypatch):
-    x, _ = alike(n=4000)
-    x[:, 0] = np.tile([0.0, 1.0, -1.0, 0.0], 1000)  # each fourth row is looked at
-    monkeypatch.setattr(standardized, "MAX_ROWS_FOR_CORRELATIONS", 1000)
-    assert table(x, Untangled())[:, 0].std() == pytest.approx(1, abs=0.01)
-
-
-def test_both_tables_may_lie_in_files_of_one_folder(monkeypatch, tmp_path):
-    x, _ = alike()
-    both = [table(x, how) for how in (True, Untangled())]
-    monkeypatch.setattr(standardized, "MAX_BYTES_IN_MEMORY", 100)
-    mapped = [table(x, how, folder=tmp_path) for how in (True, Untangled())]
-    for one, other in zip(both, mapped, strict=True):
-        assert isinstance(other, np.memmap)
-        assert np.array_equal(one, other)
 
 
 def test_only_models_that_want_it_read_untangled_columns_and_they_learn_in_fewer_steps():

@@ -9,12 +9,7 @@ from sklearn.neural_network import MLPClassifier
 
 from dris.core.errors import InputError
 from dris.learn.record.recorder import Recorder
-from dris.learn.trainers.estimator import (
-    EstimatorTrainer,
-    as_logits,
-    logits_of,
-    penultimate_of,
-)
+from dris.learn.trainers.estimator import EstimatorTrainer, logits_of, penultimate_of
 
 
 def data(classes, n=90, seed=0):
@@ -68,13 +63,6 @@ def test_a_binary_decision_function_becomes_two_logits(loss):
         assert softmax(z, axis=1) == pytest.approx(model.predict_proba(x), rel=1e-9)
 
 
-def test_columns_of_one_value_and_of_several():
-    assert as_logits(np.array([[3.0], [-1.0]])).tolist() == [[-1.5, 1.5], [0.5, -0.5]]
-    assert as_logits(np.array([3.0, -1.0])).tolist() == [[-1.5, 1.5], [0.5, -0.5]]
-    three = np.arange(6.0).reshape(2, 3)
-    assert as_logits(three) is three
-
-
 @pytest.mark.parametrize("model", [SGDClassifier(random_state=0), Perceptron(random_state=0)])
 def test_one_against_rest_values_are_taken_as_they_are(model):
     x, y = data(3)
@@ -92,8 +80,6 @@ def test_models_with_probabilities_alone_give_their_logarithms(classes):
 
 
 # -- the last layer ----------------------------------------------------------------------------
-
-
 def numeric_norm(loss_of, weights, step=1e-5):
     """‖∂loss/∂weights‖ by central differences, one weight at a time."""
     total = 0.0
@@ -148,22 +134,6 @@ def test_the_gradient_norm_of_a_linear_model_is_the_numeric_one():
         assert norms[i] == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
-def test_with_two_classes_the_norm_is_that_of_a_layer_with_two_outputs():
-    # ‖p − e_y‖ is √2·|p − y|: a layer with one output has the same norm up to that factor.
-    x, y = data(2, n=8)
-    x = x.astype(np.float64)
-    model = MLPClassifier((4,), activation="tanh", random_state=0)
-    model.partial_fit(x, y, classes=[0, 1])
-    norms = recorded_norms(model, x, y)
-    for i in range(8):
-
-        def cross_entropy(i=i):
-            return -np.log(model.predict_proba(x[i : i + 1])[0][y[i]])
-
-        expected = numeric_norm(cross_entropy, (model.coefs_[-1], model.intercepts_[-1]))
-        assert norms[i] == pytest.approx(np.sqrt(2) * expected, rel=1e-5)
-
-
 def test_a_model_without_a_last_layer_has_no_gradient_norm():
     x, y = data(2)
     with pytest.raises(InputError, match="has no last layer"):
@@ -171,8 +141,6 @@ def test_a_model_without_a_last_layer_has_no_gradient_norm():
 
 
 # -- what can be a proxy -----------------------------------------------------------------------
-
-
 def test_models_that_cannot_be_proxies_are_refused_with_a_way_out():
     from sklearn.linear_model import LogisticRegression, SGDRegressor
 

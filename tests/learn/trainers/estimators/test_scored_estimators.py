@@ -27,18 +27,6 @@ def test_recording_the_scored_epoch_alone_gives_the_summary_of_recording_all(mad
         assert np.array_equal(score(scored), score(every))
 
 
-def test_standardizing_in_blocks_is_standardizing(monkeypatch, made):
-    x, y = made
-    whole = as_table(Data(x, y), True).x
-    assert np.allclose(whole.mean(axis=0), 0, atol=1e-6)
-    assert np.allclose(whole.std(axis=0), 1, atol=1e-5)
-    monkeypatch.setattr(
-        "dris.learn.trainers.standardize._blocks",
-        lambda x: (slice(i, i + 7) for i in range(0, len(x), 7)),
-    )
-    assert np.allclose(as_table(Data(x, y), True).x, whole, atol=1e-6)
-
-
 def test_large_features_are_standardized_into_a_file_with_the_same_bytes(
     monkeypatch, made, tmp_path
 ):

@@ -150,13 +150,6 @@ def test_the_encoder_that_was_named_is_in_the_note_and_in_the_recipe(torchvision
     assert "torchvision's" in train_ensemble(pictures(), Settings(2, 2), workers=1).notes[0]
 
 
-def test_small_cnns_are_told_of_an_encoder_without_weights(torchvision):
-    torchvision(weights=False)
-    scored = train_ensemble(pictures(), Settings(2, 1), workers=1)
-    assert scored.settings.models == ("small_cnn",)
-    assert "torchvision" in scored.notes[0]
-
-
 def test_an_encoder_beside_a_model_or_for_what_is_no_picture_in_colour_is_refused(torchvision):
     torchvision(weights=True)
     both = Settings(2, 1, encoder="torchvision", models=("mlp",))

@@ -59,19 +59,10 @@ def bytes_of(trained):
 
 
 # --- batches
-
-
 def test_only_the_given_rows_are_trained_on():
     rows = np.array([3, 4, 8, 20, 41, 59])
     for epoch in watched(network(rows=rows, batch_size=4), 2):
         assert sorted(np.concatenate([at for at, _ in epoch]).tolist()) == rows.tolist()
-
-
-def test_orders_differ_between_epochs_seeds_and_streams():
-    first, second = ([at for at, _ in e] for e in watched(network(batch_size=60), 2))
-    other = watched(network(batch_size=60, seed=1), 1)[0][0][0]
-    assert not np.array_equal(first[0], second[0])
-    assert not np.array_equal(first[0], other)
 
 
 def test_augmentation_changes_what_the_network_sees_and_not_the_order_of_the_data():
@@ -83,8 +74,6 @@ def test_augmentation_changes_what_the_network_sees_and_not_the_order_of_the_dat
 
 
 # --- steps
-
-
 @pytest.mark.parametrize("wrong", [None, "momentum", "decay", "rate"])
 def test_training_is_sgd_on_the_mean_cross_entropy_with_momentum_and_weight_decay(wrong):
     x, y = table()
@@ -111,8 +100,6 @@ def test_batch_logits_are_those_before_the_step():
 
 
 # --- measuring
-
-
 @pytest.mark.parametrize("model", ["small_cnn", with_batch_norm, with_dropout])
 def test_measuring_changes_nothing(model):
     plain, measured = network(model, images()), network(model, images())
@@ -135,14 +122,6 @@ def test_measuring_an_example_does_not_depend_on_its_company():
     some = np.array([17, 3, 3, 59])
     np.testing.assert_allclose(trained.measure(some)[0], logits[some], atol=1e-6)
     assert trained.measure(some)[1] is None
-
-
-def test_what_is_measured_at_once_and_in_pieces_stands_in_the_order_asked_for(monkeypatch):
-    trained = network()
-    order = np.random.default_rng(0).permutation(60)
-    whole = trained.measure(order)[0]
-    monkeypatch.setattr("dris.learn.trainers.networks.loop._MEASURED_AT_ONCE", 7)
-    np.testing.assert_allclose(trained.measure(order)[0], whole, atol=1e-6)
 
 
 @pytest.mark.parametrize("model", ["linear", "fc", "small_cnn"])
@@ -192,8 +171,6 @@ def test_accuracy_counts_other_examples_under_the_training_datas_normalisation()
 
 
 # --- randomness
-
-
 @pytest.mark.parametrize("of", ["tensor", "dataset"])
 def test_no_global_random_state_is_used_or_changed(of):
     def run():
@@ -222,8 +199,6 @@ def test_dropout_differs_between_epochs_and_seeds():
 
 
 # --- going on
-
-
 @pytest.mark.parametrize("model", ["linear", "small_cnn", with_dropout, with_batch_norm])
 @pytest.mark.parametrize("cut", [0, 1, 2])
 def test_going_on_from_a_state_gives_the_bytes_of_no_interruption(model, cut):
@@ -245,17 +220,6 @@ def test_going_on_from_a_state_gives_the_bytes_of_no_interruption(model, cut):
 
 
 # --- devices and formats
-
-
-def test_mixed_precision_is_for_gpus_and_changes_nothing_here():
-    states = []
-    for mixed in (True, False):
-        trained = network("small_cnn", images(), mixed_precision=mixed)
-        trained.train_epoch(1)
-        states.append(bytes_of(trained))
-    assert states[0] == states[1]
-
-
 def test_mixed_precision_everywhere_trains_otherwise_and_measures_in_full():
     plain, mixed = (
         network("small_cnn", images(), mixed_precision=mixed) for mixed in (False, "everywhere")
@@ -289,8 +253,6 @@ def test_logits_handed_on_several_at_once_are_those_of_every_step(monkeypatch, s
 
 
 # --- what goes wrong
-
-
 def test_the_step_named_is_the_first_that_is_not_finite():
     losses = []
     trained = network("fc", learning_rate=1e30, batch_size=6)

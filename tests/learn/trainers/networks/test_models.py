@@ -28,8 +28,6 @@ def batch(shape, n=4):
 
 
 # --- shapes, features, gradients
-
-
 @pytest.mark.parametrize(("name", "shape"), SHAPES)
 def test_features_then_head_are_the_logits(name, shape):
     model = build_model(name, shape, 7, seed=0).eval()
@@ -74,58 +72,13 @@ def test_a_layer_cut_off_from_the_loss_is_found():
     assert unreached(model, (6,)) == ["body.weight", "body.bias"]
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_logits_start_at_a_sane_scale(name):
-    model = build_model(name, RGB, 10, seed=0).train()
-    with torch.no_grad():
-        logits = model(batch(RGB, 8))
-    assert 0.01 < logits.std() < 3
-
-
-# CPUs without bfloat16 emulate it, slowly: small images.
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_autocast_runs_forward_and_backward(name):
-    small = (1, 8, 8)
-    model = build_model(name, small, 10, seed=0).train()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = F.cross_entropy(model(batch(small)), torch.arange(4))
-    loss.backward()
-    assert torch.isfinite(loss)
-    assert all(torch.isfinite(p.grad).all() for p in model.parameters())
-
-
 def test_dense_models_read_vectors_and_mlp_takes_any_widths():
     assert build_model("linear", (20,), 2, seed=0)(batch((20,))).shape == (4, 2)
     model = build_model(partial(fully_connected, hidden=(32, 16, 8)), (20,), 2, seed=0)
     assert [m.out_features for m in model.modules() if isinstance(m, nn.Linear)] == [32, 16, 8, 2]
 
 
-def test_hidden_widths_below_one_are_refused():
-    with pytest.raises(InputError, match=r"hidden widths must be 1 or more, got \(8, 0\)"):
-        fully_connected((20,), 2, hidden=(8, 0))
-
-
-def test_small_cnn_learns_a_rule_no_average_pixel_shows():
-    """Horizontal against vertical stripes: same pixels, other order; chance is one half."""
-    generator = torch.Generator().manual_seed(0)
-    y = torch.randint(2, (256,), generator=generator)
-    stripes = torch.tensor([1.0, -1.0]).repeat(16).view(1, 1, 32).expand(3, 32, 32)
-    clean = torch.where(y.view(-1, 1, 1, 1) == 1, stripes, stripes.transpose(1, 2))
-    x = clean + torch.randn(clean.shape, generator=generator)
-    model = build_model("small_cnn", RGB, 2, seed=0)
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    for step in range(8):
-        rows = slice(32 * (step % 4), 32 * (step % 4 + 1))
-        optimiser.zero_grad()
-        F.cross_entropy(model(x[rows]), y[rows]).backward()
-        optimiser.step()
-    correct = int((model(x[128:]).argmax(1) == y[128:]).sum())
-    assert correct > 100  # of 128; a coin passes with probability below 1e-10
-
-
 # --- random numbers
-
-
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
     torch.rand(3)  # where the global stream stands must not matter
@@ -163,15 +116,7 @@ def test_building_without_the_fork_would_move_the_global_state():
     assert not torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_default_device_elsewhere_does_not_reach_the_model():
-    with torch.device("meta"):
-        model = build_model("linear", (4,), 2, seed=0)
-    assert model.head.weight.device.type == "cpu"
-
-
 # --- the user's own
-
-
 class OwnNet(nn.Module):
     def __init__(self, input_shape, classes):
         super().__init__()
@@ -205,15 +150,12 @@ def test_an_import_path_is_a_model(tmp_path, monkeypatch):
     for path in ("own_models_a:tiny", "own_models_a:Zoo.tiny"):
         assert _parameters(build_model(path, (6,), 3, seed=0)) == 21
     assert isinstance(
-        build_model("dris.learn.trainers.networks.models:resnet20", RGB, 10, seed=0),
-        Classifier,
+        build_model("dris.learn.trainers.networks.models:resnet20", RGB, 10, seed=0), Classifier
     )
     monkeypatch.delitem(sys.modules, "own_models_a")
 
 
 # --- bad input
-
-
 def fails(message, spec="linear", shape=(4,), classes=2, seed=0):
     with pytest.raises(InputError, match=message) as caught:
         build_model(spec, shape, classes, seed=seed)
@@ -260,8 +202,3 @@ def test_bad_names_shapes_classes_and_seeds_are_refused():
     fails("classes must be a whole number, got 2.5", classes=2.5)
     fails("seed must be at least 0, got -1", seed=-1)
     fails("seed must be a whole number, got 'a'", seed="a")
-
-
-def test_a_head_that_is_not_linear_is_refused():
-    with pytest.raises(InputError, match=r"head must be an nn\.Linear, got ReLU"):
-        Classifier(nn.Flatten(), nn.ReLU())

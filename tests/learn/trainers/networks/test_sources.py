@@ -32,8 +32,6 @@ def everything(source, n):
 
 
 # --- normalisation
-
-
 def test_images_are_normalised_by_each_channels_mean_and_deviation():
     x, _ = images(n=50)
     x[:, 1] //= 3
@@ -64,12 +62,6 @@ def test_a_constant_feature_becomes_zero_and_not_magnified_rounding(value):
     assert abs(everything(TensorSource(x, CPU), 999)[:, 1]).max() < 1e-6
 
 
-def test_a_constant_channel_of_bytes_becomes_zero():
-    x, _ = images()
-    x[:, 2] = 77
-    assert not everything(TensorSource(x, CPU), 40)[:, 2].any()
-
-
 def test_other_examples_are_prepared_with_the_training_datas_statistics():
     for x in (images()[0], table()[0]):
         source = TensorSource(x, CPU)
@@ -80,11 +72,6 @@ def test_other_examples_are_prepared_with_the_training_datas_statistics():
         assert not np.allclose(
             everything(TensorSource(x[5:8], CPU), 3), everything(source, len(x))[5:8]
         )
-
-
-def test_without_normalisation_values_come_as_they_are():
-    x, _ = images()
-    np.testing.assert_array_equal(everything(TensorSource(x, CPU, normalize=False), 40), x)
 
 
 def test_the_callers_array_is_neither_changed_nor_shared():
@@ -117,8 +104,6 @@ def test_image_batches_lie_channels_last_from_both_sources():
 
 
 # --- a user's data set
-
-
 class Items(Dataset):
     """Whatever each item is made of."""
 
@@ -166,29 +151,7 @@ def test_bytes_are_moved_as_bytes_and_all_else_in_single_precision(monkeypatch, 
     np.testing.assert_array_equal(batch, x.astype(np.float32))
 
 
-def test_a_gpu_reads_a_data_set_from_pinned_memory_and_a_cpu_does_not(monkeypatch):
-    asked = []
-
-    def loader(*given, pin_memory, **how):
-        asked.append(pin_memory)
-        return []
-
-    monkeypatch.setattr("dris.learn.trainers.networks.sources.DataLoader", loader)
-    for device in ("cuda", "cpu"):
-        list(DatasetSource(Items([0.0]), torch.device(device)).batches([np.array([0])]))
-    assert asked == [True, False]
-
-
-def test_reading_a_data_set_leaves_torchs_random_state_alone():
-    source = DatasetSource(Items(list(table()[0])), CPU)
-    before = torch.get_rng_state()
-    everything(source, 60)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 # --- augmentation
-
-
 def test_every_crop_is_a_window_of_the_reflected_image_flipped_or_not_by_its_own_draw():
     x, _ = images(n=300, size=12)
     x = np.random.default_rng(1).permuted(np.arange(300 * 3 * 144) % 251).reshape(x.shape)
@@ -228,13 +191,3 @@ def test_crops_and_positions_of_many_batches_are_those_of_one_after_the_other():
     assert not torch.equal(torch.cat(together, 1), torch.cat(other, 1))
     batches = [np.arange(n) for n in sizes]
     assert [at.tolist() for at in on_device(batches, CPU)] == [at.tolist() for at in batches]
-
-
-def test_crops_come_from_the_generator_given_and_from_nothing_else():
-    x = torch.from_numpy(images()[0]).float()
-    state, legacy = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    a, b = (cropped(x, 5) for _ in range(2))
-    assert torch.equal(a, b)
-    assert not torch.equal(a, cropped(x, 6))
-    assert torch.equal(torch.get_rng_state(), state)
-    assert (np.random.get_state()[1] == legacy).all()  # noqa: NPY002

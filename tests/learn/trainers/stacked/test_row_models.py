@@ -39,11 +39,6 @@ def test_models_of_few_rows_take_enough_steps_to_learn_something(rows, epochs):
     x = np.ones((1280, 2), dtype=np.float32)
     ticks = []
     predict_after(
-        x,
-        np.arange(1280) % 2,
-        2,
-        [np.arange(rows)],
-        head=Head(),
-        tick=lambda: ticks.append(1),
+        x, np.arange(1280) % 2, 2, [np.arange(rows)], head=Head(), tick=lambda: ticks.append(1)
     )
     assert len(ticks) == epochs

@@ -1,6 +1,5 @@
 """Stacked proxies: an oracle, folds, ids, bytes whatever the machine does, and a kill."""
 
-import hashlib
 import os
 import signal
 import subprocess
@@ -53,8 +52,6 @@ def bits(dynamics):
 
 
 # --- worked out elsewhere
-
-
 @pytest.mark.parametrize("hidden", [None, 5])
 @pytest.mark.parametrize("wrong", [{}, {"weight_decay": 0.1}, {"momentum": 0.5}], ids=str)
 def test_heads_follow_the_loop_oracle_and_the_oracle_notices_another_recipe(hidden, wrong):
@@ -136,19 +133,7 @@ def test_one_step_is_the_gradient_that_torch_traces(hidden):
 # --- folds
 
 
-def test_each_models_held_out_loss_is_told_for_every_epoch():
-    x, y = toy()
-    got = train(x, y, cross_fit=4)
-    told = np.array([made["held_out_loss"] for made in got.provenance["proxies"]])
-    assert told.shape == (2, 4, 3)
-    np.testing.assert_allclose(
-        told.mean(axis=1), got.out_of_fold.loss.mean(axis=2), rtol=1e-4
-    )  # folds of 25
-
-
 # --- class probabilities
-
-
 def losses_of(dynamics):
     """The out-of-fold loss at the scored epoch, by the columns and by the class probabilities."""
     p = dynamics.probabilities.dense()
@@ -220,8 +205,6 @@ def test_with_many_classes_the_likeliest_are_kept_and_the_others_share_the_rest(
 
 
 # --- the epoch
-
-
 def test_the_scored_epoch_is_where_the_out_of_fold_loss_is_smallest():
     x, y = toy(n=200, width=30)
     how = {"cross_fit": 4, "recipe": Recipe(12, 16, 0.3)}
@@ -317,8 +300,6 @@ def test_a_network_that_stops_by_itself_goes_on_after_a_kill_to_the_same_bytes(
 
 
 # --- ids, bags, company
-
-
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"record": "scored"}], ids=str)
 @pytest.mark.parametrize("model", [Head(5), Head(5, True), "linear_head", "sgd_log"], ids=str)
 def test_the_same_rows_in_another_order_give_the_same_values_bit_for_bit(how, model):
@@ -346,8 +327,6 @@ def test_a_proxy_does_not_depend_on_its_company(how):
 
 
 # --- the same bytes
-
-
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}], ids=str)
 def test_one_two_and_eight_workers_give_the_same_bytes(how, monkeypatch):
     x, y = toy(n=300)
@@ -396,8 +375,6 @@ def test_training_needs_neither_torch_nor_scikit_learn_nor_processes():
 
 
 # --- what can go wrong
-
-
 def test_one_wild_model_of_a_stack_leaves_its_neighbours_alone(monkeypatch):
     x, y = toy()
     calm = train(x, y, proxies=3)
@@ -416,8 +393,6 @@ def test_one_wild_model_of_a_stack_leaves_its_neighbours_alone(monkeypatch):
 
 
 # --- the store
-
-
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"record": "scored"}], ids=str)
 def test_a_second_call_takes_the_result_from_the_store(how, tmp_path, monkeypatch):
     x, y = toy()
@@ -444,19 +419,6 @@ def test_a_store_counts_the_proxies_that_it_held_and_those_that_were_trained(mod
     assert (store.tally.found, store.tally.trained) == (3, 3)
     train(x, y, proxies=2, seed=1, **how)
     assert (store.tally.found, store.tally.trained) == (3, 5)
-
-
-def test_what_the_store_holds_is_read_once(tmp_path, monkeypatch):
-    x, y = toy()
-    train(x, y, store=tmp_path)
-    reads = []
-    real = hashlib.file_digest
-    monkeypatch.setattr(hashlib, "file_digest", lambda *a: reads.append(a) or real(*a))
-    loads = []
-    load = Dynamics.load
-    monkeypatch.setattr(Dynamics, "load", lambda path: loads.append(path) or load(path))
-    train(x, y, store=tmp_path)
-    assert (len(loads), reads) == (1, [])
 
 
 class Killed(BaseException):
