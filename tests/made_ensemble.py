@@ -29,10 +29,10 @@ def made_ensemble(
     given = np.where(wrong, (truth + 1) % 10, truth)
     canaries = plant_canaries(given, share=0.1, rng=rng, classes=10 + bool(rare), avoid=trusted)
     seen = truth.copy()
-    back = canaries.choosing.positions[:stray]
+    back = canaries.choosing[:stray]
     seen[back] = canaries.planted[back]
     logits = apart * np.eye(10 + bool(rare))[seen] + rng.normal(size=(3, n, 10 + bool(rare)))
-    best = canaries.choosing.positions[:loved]
+    best = canaries.choosing[:loved]
     logits[:, best, canaries.planted[best]] += 50
     logits[:, n - rare :, -1] -= hated * bool(rare)
     if copies:

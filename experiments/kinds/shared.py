@@ -212,7 +212,7 @@ class Ensembles:
         if ensemble != "planted":
             return choose(rule_of(rule), dynamics, keep=keep, seed=seed)
         choosing = np.zeros(dynamics.examples, dtype=np.bool_)
-        choosing[self.canaries.choosing.positions] = True
+        choosing[self.canaries.choosing] = True
         chosen = choose(rule_of(rule), dynamics, keep=keep, choosing=choosing, seed=seed)
         return without_canaries(chosen, self.canaries)
 

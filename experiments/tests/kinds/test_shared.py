@@ -64,7 +64,7 @@ def test_a_gate_is_set_by_the_choosing_half_alone():
     half = told.subset("gated", 0.25, 0)
     assert half.parameters["cut"] != whole.parameters["cut"]
     choosing = np.zeros(400, dtype=bool)
-    choosing[told.canaries.choosing.positions] = True
+    choosing[told.canaries.choosing] = True
     product = choose("gated", told.planted(), keep=0.25, choosing=choosing, seed=0)
     kept = product.indices[~told.canaries.mask()[product.indices]]
     assert half.indices.tolist() == kept.tolist()

@@ -174,7 +174,7 @@ def _plan(
 
 def _lacking_canaries(ensemble: Ensemble) -> str | None:
     """Why there can be no gate."""
-    need, have = canaries_needed(), ensemble.canaries[0].choosing.positions.size
+    need, have = canaries_needed(), ensemble.canaries[0].choosing.size
     if have >= need:
         return None
     return f"a gate needs {need} choosing canaries and {len(ensemble.data)} examples gave {have}"
@@ -185,7 +185,7 @@ def _unfit(ensemble: Ensemble, judgement: Judgement, unsuspected: float) -> str 
     if rule_of(judgement.rule).needs_canaries:
         passed = _choose(ensemble, judgement.rule, 1.0).parameters["passed"]
         if passed < MIN_PASS_SHARE * unsuspected:
-            have = ensemble.canaries[0].choosing.positions.size
+            have = ensemble.canaries[0].choosing.size
             return f"only {passed} examples pass a gate set by {have} canaries"
     if judgement.rule == "random" and judgement.suspect_share >= FEW_SUSPECTS:
         share = f"{judgement.suspect_share:.0%}"
@@ -250,7 +250,7 @@ def _given_sizes(
         ~ensemble.assessment.given.suspects if back and ensemble.canaries else np.zeros_like(mask)
     )
     for kind in ensemble.canaries:
-        at = kind.choosing.positions
+        at = kind.choosing
         if not at.size:
             continue
         times = len(kind) / at.size

@@ -138,7 +138,7 @@ class Ensemble:
         if not self.canaries:
             return None
         mask = np.zeros(len(self.data), dtype=np.bool_)
-        mask[self.canaries[0].choosing.positions] = True
+        mask[self.canaries[0].choosing] = True
         return mask
 
     @property

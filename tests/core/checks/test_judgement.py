@@ -77,7 +77,7 @@ def test_checks_and_rule_do_not_look_at_who_certifies():
     logits, canaries, _ = world(noise=0.2)
     at = canaries.positions[canaries.certifies]
     free = np.setdiff1d(np.arange(N), canaries.positions)[: at.size]
-    moved = np.sort(np.r_[canaries.choosing.positions, free])
+    moved = np.sort(np.r_[canaries.choosing, free])
     other = replace(canaries, positions=moved, certifies=np.isin(moved, free))
     one, two = judged(logits, canaries), judged(logits, other)
     assert one.checks == two.checks
@@ -268,14 +268,14 @@ def test_defaults_are_5_percent_and_seed_0():
 def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_no_suspects():
     dynamics, kinds, _ = two_kinds()
     suspects = contradicted_by_most(dynamics.snapshot("correct"))
-    known = kinds[1].choosing.positions[:20]  # twenty of the second kind are believed
+    known = kinds[1].choosing[:20]  # twenty of the second kind are believed
     logits = np.array(world(noise=0.2)[0])
     logits[:, known, kinds[1].planted[known]] += 50
     believing = dris.Dynamics.from_logits(logits, kinds[1].planted)
     whole = judge(believing, kinds, keep=0.25)
     judgement = whole.checks["uniform and hard"]
     right = ~contradicted_by_most(believing.snapshot("correct"))
-    first, second = (kind.choosing.positions for kind in kinds)
+    first, second = (kind.choosing for kind in kinds)
     assert judgement == kinds_alike(
         (int(right[first].sum()), first.size), (int(right[second].sum()), second.size), 0.01
     )
@@ -287,7 +287,7 @@ def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_no_suspect
 
 def test_a_gate_through_which_only_canaries_pass_is_closed():
     logits, canaries, _ = world(noise=0.2)
-    best = canaries.choosing.positions[:6]
+    best = canaries.choosing[:6]
     logits[:, best, canaries.planted[best]] += 60  # above every other example
     judgement = judged(logits, canaries)
     assert judgement.rule == "aum_mean"

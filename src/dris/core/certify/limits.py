@@ -20,16 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.chances import most_marked, plausible
 from dris.core.errors import InputError
-from dris.core.noise.canaries import (
-    DROPPED,
-    Canaries,
-    Certifying,
-    check_certifying,
-    conditions,
-    without_canaries,
-)
+from dris.core.noise.canaries import Canaries, conditions, without_canaries
 from dris.core.subset import Subset
-from dris.core.validate import check_count, check_score, exact, part_of
+from dris.core.validate import exact, part_of
 
 _CUTS = 60  # at 1 %, 2 %, ... of all scores: fixed before any canary is looked at
 _FOR_PLACES = 0.1  # of δ₂, twice: for canaries that do not count, and for those on wrong labels
@@ -75,7 +68,7 @@ class CorruptionLimit:
 
 
 def corruption_limit(
-    score: ArrayLike, certifying: Certifying, *, delta: float = 0.025, at_most: float = 0.5
+    score: ArrayLike, canaries: Canaries, *, delta: float = 0.025, at_most: float = 0.5
 ) -> CorruptionLimit:
     """ε_U: limit the number of wrong given labels, from a detector that scores them low.
 
@@ -94,26 +87,17 @@ def corruption_limit(
     >>> labels = np.arange(10_000) % 10
     >>> canaries = plant_canaries(labels, rng=np.random.default_rng(0))
     >>> score = (canaries.planted == labels) + np.linspace(0, 0.1, 10_000)
-    >>> corruption_limit(score, canaries.certifying).share < 0.05  # none is wrong
+    >>> corruption_limit(score, canaries).share < 0.05  # none is wrong
     True
     """
-    part = check_certifying(certifying)
-    s, canaries = check_score(score), part.canaries
-    if s.size != canaries.given.size:
-        raise InputError(
-            f"score must be one per example: {canaries.given.size} labels, {s.size} scores"
-        )
-    level = float(exact(delta, "delta"))
-    if not 0 < level < 1:
-        raise InputError(f"delta must be in (0, 1), got {delta}")
+    m, level = canaries.certifying.size, float(exact(delta, "delta"))
     total = int((canaries.stratum >= 0).sum())
     ceiling = part_of(at_most, total, "at_most")
-    cuts = _cuts(s, part)
+    cuts = _cuts(np.asarray(score, dtype=np.float64), canaries)
     each = level * (1 - 2 * _FOR_PLACES) / len(cuts)
-    m = part.positions.size
     most, outside, best = ceiling, min(ceiling, total - len(canaries)), (float("nan"), m)
     while True:
-        counted = m - most_uncounted(part, most, level * _FOR_PLACES)
+        counted = m - most_uncounted(canaries, most, level * _FOR_PLACES)
         covered = most_covered(canaries, most, level * _FOR_PLACES)
         before = most
         for cut, below, above in cuts:
@@ -134,21 +118,21 @@ def corruption_limit(
         delta=level,
         at_most=float(exact(at_most, "at_most")),
         conditions=(
-            *conditions(part),
+            *conditions(canaries.kind),
             f"no more than {float(exact(at_most, 'at_most')):.0%} of the given labels are wrong",
         ),
     )
 
 
-def _cuts(score: NDArray[np.float64], part: Certifying) -> list[tuple[float, int, int]]:
+def _cuts(score: NDArray[np.float64], canaries: Canaries) -> list[tuple[float, int, int]]:
     """Each cut with the examples not above it, canaries aside, and the canaries above it.
 
     The most promising cut comes first, so that the others are soon seen to add nothing.
     """
-    open_places = part.canaries.stratum >= 0
-    others = np.sort(score[open_places & ~part.canaries.mask()])
+    open_places = canaries.stratum >= 0
+    others = np.sort(score[open_places & ~canaries.mask()])
     everyone = np.sort(score[open_places])
-    own = np.sort(score[part.positions])
+    own = np.sort(score[canaries.certifying])
     # Order statistics, not interpolated quantiles: a cut is a score that occurs.
     at = np.unique((np.arange(1, _CUTS + 1) * everyone.size) // 100)
     cuts = np.unique(everyone[at])
@@ -176,10 +160,10 @@ def _outside_limit(most: int, below: int, above: int, counted: int, delta: float
     return low
 
 
-def most_uncounted(part: Certifying, corrupted: int, delta: float) -> int:
+def most_uncounted(canaries: Canaries, corrupted: int, delta: float) -> int:
     """Largest plausible number of certifying canaries that do not count."""
-    c = part.canaries
-    return _landed_limit(c, part.positions, corrupted, c.uncounted_chance, delta)
+    chance = canaries.uncounted_chance
+    return _landed_limit(canaries, canaries.certifying, corrupted, chance, delta)
 
 
 def most_covered(canaries: Canaries, corrupted: int, delta: float) -> int:
@@ -239,15 +223,12 @@ class ContaminationLimit:
     kind: str  # the attacker whose canaries were counted
     wrong: int  # the limit on the number of wrong labels in what is left
     left: int  # size of the subset after all canaries are dropped
-    selected: int  # |S|, its size before
     canaries: int  # m, the certifying canaries
     passed: int  # x, those of them in the subset
     uncounted: int  # canaries that may not count, for they fell on wrong labels
     corrupted: int  # n_c, the wrong labels there are at most outside the canaries
     both: int  # r_U, the limit on wrong labels in the subset, canaries included
     delta: float  # with this probability at most the limit fails, all in all: δ₁ + δ₂
-    delta_count: float  # δ₁, spent on the canaries that passed and those that do not count
-    delta_corrupted: float  # δ₂, spent on n_c; 0 when it was given as known
     conditions: tuple[str, ...]  # what has to be true for all this
 
     @property
@@ -274,11 +255,7 @@ class ContaminationLimit:
 
 
 def contamination_limit(
-    subset: Subset,
-    certifying: Certifying,
-    corrupted: CorruptionLimit | int,
-    *,
-    delta: float = 0.05,
+    subset: Subset, canaries: Canaries, corrupted: CorruptionLimit | int, *, delta: float = 0.05
 ) -> ContaminationLimit:
     """Limit the wrong labels in a subset that was chosen blind to the certifying canaries.
 
@@ -296,41 +273,36 @@ def contamination_limit(
     >>> labels = np.arange(10_000) % 10
     >>> canaries = plant_canaries(labels, rng=np.random.default_rng(0))
     >>> kept = Subset(np.flatnonzero(canaries.planted == labels)[::2], "toy", {}, total=10_000)
-    >>> contamination_limit(kept, canaries.certifying, 1_000).wrong  # 0 of 200 passed
+    >>> contamination_limit(kept, canaries, 1_000).wrong  # 0 of 200 passed
     17
     """
-    part = check_certifying(certifying)
-    _check(subset, part)
-    total = exact(delta, "delta")
-    spent = exact(corrupted.delta if isinstance(corrupted, CorruptionLimit) else 0, "delta")
-    if not 0 <= spent < total < 1:
-        raise InputError(
-            f"delta must be below 1 and more than the {float(spent):g} spent on the corruption "
-            f"limit, got {delta}"
-        )
-    known = _corrupted(corrupted, part)
-    for_count = float(total - spent)
-    dropped = subset.mask() & part.canaries.mask()
-    passed, left = int(dropped[part.positions].sum()), len(subset) - int(dropped.sum())
+    if isinstance(corrupted, CorruptionLimit):
+        outside, most, said = corrupted.outside, corrupted.corrupted, corrupted.conditions
+        spent = exact(corrupted.delta, "delta")
+    else:
+        outside, most, spent = corrupted, corrupted, exact(0, "delta")
+        said = (*conditions(canaries.kind), "there are no more wrong labels than stated")
+    for_count = float(exact(delta, "delta") - spent)
+    dropped, own = subset.mask() & canaries.mask(), canaries.certifying
+    passed, left = int(dropped[own].sum()), len(subset) - int(dropped.sum())
     if left == 0:
         raise InputError(f"all {len(subset)} chosen examples are canaries; keep more")
-    m = part.positions.size
-    uncounted = most_uncounted(part, known[1], for_count * _FOR_UNCOUNTED)
-    both = _both(passed, m - uncounted, known[0], for_count * (1 - _FOR_UNCOUNTED))
+    uncounted = most_uncounted(canaries, most, for_count * _FOR_UNCOUNTED)
+    counted, both = own.size - uncounted, passed + outside
+    if counted > passed:  # else all may be left
+        share = for_count * (1 - _FOR_UNCOUNTED)
+        both = most_marked(passed, total=counted + outside, drawn=counted, delta=share)
     return ContaminationLimit(
-        kind=part.canaries.kind,
+        kind=canaries.kind,
         wrong=min(both - passed, left),
         left=left,
-        selected=len(subset),
-        canaries=m,
+        canaries=own.size,
         passed=passed,
         uncounted=uncounted,
-        corrupted=known[0],
+        corrupted=outside,
         both=both,
-        delta=float(total),
-        delta_count=for_count,
-        delta_corrupted=float(spent),
-        conditions=_conditions(part, corrupted),
+        delta=float(exact(delta, "delta")),
+        conditions=said,
     )
 
 
@@ -339,50 +311,7 @@ def widest(limits: Iterable[ContaminationLimit]) -> ContaminationLimit:
 
     It holds with probability 1 - δ if any one of the attackers is the true one.
     """
-    known = list(limits)
-    if not known:
-        raise InputError("there is no limit to choose from; run at least one attacker")
-    return max(known, key=lambda limit: limit.share)
-
-
-def _both(passed: int, canaries: int, corrupted: int, delta: float) -> int:
-    """r_U, wrong labels in the subset, canaries included; all of them if no canary counts."""
-    if canaries <= passed:
-        return passed + corrupted
-    return most_marked(passed, total=canaries + corrupted, drawn=canaries, delta=delta)
-
-
-def _check(subset: object, part: Certifying) -> None:
-    if not isinstance(subset, Subset):
-        raise InputError(f"subset must be a Subset, got {type(subset).__name__}")
-    if subset.total != part.canaries.given.size:
-        raise InputError(
-            f"subset and canaries must be of one data set, got {subset.total} and "
-            f"{part.canaries.given.size} examples"
-        )
-    if part.canaries.kind in subset.parameters.get(DROPPED, []):
-        raise InputError(
-            "the canaries were dropped from this subset, so that none can be counted; certify "
-            "the subset as it was chosen, then drop them"
-        )
-
-
-def _corrupted(corrupted: CorruptionLimit | int, part: Certifying) -> tuple[int, int]:
-    """Wrong labels outside the canaries, and all of them, both at most."""
-    if isinstance(corrupted, CorruptionLimit):
-        return corrupted.outside, corrupted.corrupted
-    count = check_count(corrupted, "corrupted", at_least=0)
-    if count > part.canaries.given.size:
-        raise InputError(
-            f"corrupted must be at most the {part.canaries.given.size} labels, got {count}"
-        )
-    return count, count
-
-
-def _conditions(part: Certifying, corrupted: CorruptionLimit | int) -> tuple[str, ...]:
-    if not isinstance(corrupted, CorruptionLimit):
-        return (*conditions(part), "there are no more wrong labels than stated")
-    return conditions(part) + tuple(c for c in corrupted.conditions if c not in conditions(part))
+    return max(limits, key=lambda limit: limit.share)
 
 
 def canary_mask(kinds: Sequence[Canaries], n: int) -> NDArray[np.bool_]:
@@ -402,7 +331,7 @@ def data_limits(
     hold together with probability 1 − δ.
     """
     return tuple(
-        corruption_limit(score, kind.certifying, delta=delta / 2, at_most=at_most)
+        corruption_limit(score, kind, delta=delta / 2, at_most=at_most)
         for kind in kinds
         if kind.certifies.any()
     )
@@ -434,7 +363,7 @@ def subset_limits(
         for other in kinds:
             if other is not kind:
                 own = without_canaries(own, other)
-        limit = contamination_limit(own, kind.certifying, most, delta=delta - spent)
+        limit = contamination_limit(own, kind, most, delta=delta - spent)
         if back.any():
             wrong = sum(
                 min(

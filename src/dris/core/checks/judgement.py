@@ -363,7 +363,7 @@ def _choosing(dynamics: Dynamics, kinds: Sequence[Canaries]) -> Mask:
                 "train them on `canaries.planted`"
             )
     mask = np.zeros(dynamics.examples, dtype=np.bool_)
-    mask[kinds[0].choosing.positions] = True
+    mask[kinds[0].choosing] = True
     if not mask.any():
         raise InputError("there are no choosing canaries; pass `choosing` above 0")
     return mask
@@ -372,8 +372,8 @@ def _choosing(dynamics: Dynamics, kinds: Sequence[Canaries]) -> Mask:
 def _compare_kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) -> dict[str, Check]:
     """The first kind beside each other one: how many choosing canaries are no suspects."""
     suspects = contradicted_by_most(dynamics.snapshot("correct"))
-    passed = [int((~suspects[kind.choosing.positions]).sum()) for kind in kinds]
-    planted = [kind.choosing.positions.size for kind in kinds]
+    passed = [int((~suspects[kind.choosing]).sum()) for kind in kinds]
+    planted = [kind.choosing.size for kind in kinds]
     return {
         f"{kinds[0].kind} and {kinds[k].kind}": kinds_alike(
             (passed[0], planted[0]), (passed[k], planted[k]), level

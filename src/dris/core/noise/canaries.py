@@ -27,8 +27,6 @@ from dris.core.validate import (
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-DROPPED = "canaries_dropped"  # the parameter that names the kinds no longer in a subset
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canaries:
@@ -81,56 +79,22 @@ class Canaries:
         )
 
     @property
-    def choosing(self) -> "Choosing":
-        """The part to choose detector, cut, rule, epoch and α by; it certifies nothing."""
-        return Choosing(read_only(self.positions[~self.certifies], np.int64), self)
+    def choosing(self) -> Labels:
+        """Positions of those to choose detector, cut, rule, epoch and α by; no limit reads them."""
+        return read_only(self.positions[~self.certifies], np.int64)
 
     @property
-    def certifying(self) -> "Certifying":
-        """The part that certifies; nothing may be chosen by looking at it."""
-        return Certifying(read_only(self.positions[self.certifies], np.int64), self)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Choosing:
-    """The canaries to choose by. No certificate accepts them."""
-
-    positions: Labels
-    canaries: Canaries
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Certifying:
-    """The canaries that certify. Nothing that chooses accepts them."""
-
-    positions: Labels
-    canaries: Canaries
-
-
-def check_certifying(part: object) -> Certifying:
-    """The certifying part itself; any other canaries are refused."""
-    if not isinstance(part, Certifying):
-        raise InputError(
-            f"certificates need the certifying canaries, got {type(part).__name__}: what chose "
-            "cannot certify; pass canaries.certifying"
-        )
-    if part.positions.size == 0:
-        raise InputError("there are no certifying canaries; plant more, or let fewer choose")
-    return part
+    def certifying(self) -> Labels:
+        """Positions of those that limits count; nothing may be chosen by looking at them."""
+        return read_only(self.positions[self.certifies], np.int64)
 
 
 def without_canaries(subset: Subset, canaries: Canaries) -> Subset:
     """The subset without any canary: what may be trained on."""
-    if subset.total != canaries.given.size:
-        raise InputError(
-            f"subset and canaries must be of one data set, got {subset.total} and "
-            f"{canaries.given.size} examples"
-        )
     left = subset.indices[~canaries.mask()[subset.indices]]
     if left.size == 0:
         raise InputError(f"all {len(subset)} chosen examples are canaries; keep more")
-    kinds = [*subset.parameters.get(DROPPED, []), canaries.kind]
-    return Subset(left, subset.rule, {**subset.parameters, DROPPED: kinds}, subset.total)
+    return Subset(left, subset.rule, subset.parameters, subset.total)
 
 
 def plant_canaries(
@@ -168,7 +132,7 @@ def plant_canaries(
         matrix: Row-stochastic, (class, class), with a positive diagonal.
 
     >>> canaries = plant_canaries([0, 1, 2, 3] * 100, rng=np.random.default_rng(0))
-    >>> len(canaries), len(canaries.certifying.positions)
+    >>> len(canaries), len(canaries.certifying)
     (16, 8)
     >>> bool((canaries.planted != canaries.given).sum() == 16)
     True
@@ -359,9 +323,8 @@ ATTACKERS: dict[str, str] = {
 }
 
 
-def conditions(part: Certifying) -> tuple[str, ...]:
-    """What every statement from these canaries assumes, as sentences."""
-    kind = part.canaries.kind
+def conditions(kind: str) -> tuple[str, ...]:
+    """What every statement from canaries of a kind assumes, as sentences."""
     return (
         f"the {kind} attacker is the true one ({ATTACKERS[kind]}), or wrong labels get past the "
         "detector no more easily than its canaries, and no feature was made from the given label",
