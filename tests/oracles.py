@@ -11,7 +11,6 @@ import numpy as np
 from dris.core.streams import hashed_order
 
 
-# -- ranks (paper, eq. 2) ----------------------------------------------------------------------
 def doubled_ranks(row):
     """Twice the mean 1-based rank: everything below counts 2, everything equal counts 1, plus 1."""
     return [2 * sum(v < x for v in row) + sum(v == x for v in row) + 1 for x in row]
@@ -36,7 +35,6 @@ def rank_variance(losses):
     return [float(v) for v in exact_rank_variance(losses)]
 
 
-# -- what is read off logits -------------------------------------------------------------------
 def of_logits(logits, label):
     """Loss, margin, error norm of one example, from its logits."""
     top = max(logits)
@@ -66,7 +64,6 @@ def totals(dynamics):
     return summed, forgotten, learned
 
 
-# -- scores ------------------------------------------------------------------------------------
 def at_scored_epoch(dynamics, name):
     e = dynamics.epochs.index(dynamics.scored_epoch)
     return [proxy[e] for proxy in dynamics.column(name).tolist()]
@@ -139,21 +136,9 @@ SCORES = {
 }
 
 
-# -- diagnostics -------------------------------------------------------------------------------
 def auroc(score, marked):
     """Over all pairs of a marked and an unmarked example."""
     inside = [s for s, m in zip(score, marked, strict=True) if m]
     outside = [s for s, m in zip(score, marked, strict=True) if not m]
     won = sum(2 * (a > b) + (a == b) for a in inside for b in outside)
     return won / (2 * len(inside) * len(outside))
-
-
-def gap(losses, corrupted):
-    """Mean rank variance of clean less corrupted for the first 1, 2, … proxies."""
-    out = []
-    for k in range(1, len(losses) + 1):
-        v = rank_variance(losses[:k])
-        clean = [x for x, bad in zip(v, corrupted, strict=True) if not bad]
-        corrupt = [x for x, bad in zip(v, corrupted, strict=True) if bad]
-        out.append(sum(clean) / len(clean) - sum(corrupt) / len(corrupt))
-    return out

@@ -38,22 +38,6 @@ def smallest_k(
     return k
 
 
-def mass_and_ratio(score: list[float], corrupted: list[bool]) -> tuple[float, ...]:
-    """(mass, its floor, ratio, its floor), summed one by one as the paper writes them."""
-    bad = [s for s, c in zip(score, corrupted, strict=True) if c]
-    good = [s for s, c in zip(score, corrupted, strict=True) if not c]
-    epsilon = len(bad) / len(score)
-    p = [s / sum(score) for s in score]
-    p_bad = sum(q for q, c in zip(p, corrupted, strict=True) if c)
-    p_good = sum(q for q, c in zip(p, corrupted, strict=True) if not c)
-    return (
-        p_bad,
-        epsilon * min(bad) / max(score),
-        p_bad / p_good,
-        epsilon / (1 - epsilon) * min(bad) / (sum(good) / len(good)),
-    )
-
-
 @dataclass(frozen=True)
 class World:
     """Real ranks: a permutation per proxy, in which pairs of examples may trade places.

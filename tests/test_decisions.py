@@ -12,7 +12,6 @@ from dris.core.select.selection import remove_bottom
 SOURCE = Path(dris.__file__).parent
 
 
-# -- 11: artefacts -------------------------------------------------------------------------------
 def loads_pickles(source: str) -> bool:
     """Whether a file imports pickle or one of its relatives, or allows NumPy to load one."""
     for node in ast.walk(ast.parse(source)):
@@ -37,8 +36,6 @@ def test_the_pickle_check_sees_one():
     assert loads_pickles("np.load(path, allow_pickle=True)")
     assert not loads_pickles("import json")
 
-
-# -- 13: the paper against itself ----------------------------------------------------------------
 
 HEADLINE = {"n": 50_000, "keep": 0.25, "epsilon": 0.25, "alpha_trim": 0.1, "v_tail": 0.05}
 BEST = {"tau": 0.0, "gamma": 0.0, "tau_bdry": 0.5}

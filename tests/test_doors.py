@@ -31,7 +31,6 @@ SETTINGS = Settings(models=("sgd_log",), epochs=4)
 KEEPS = (None, 0.25)
 
 
-# -- data ------------------------------------------------------------------------------------------
 def write_rows(path, x, labels, trusted=None, blank=()):
     """A table of numbers with a label, and a column of trusted ones where some are."""
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -120,7 +119,6 @@ def as_weighted(decision):
     return replace(decision, harm=None if harm is None else harm.by("weights", "drop"))
 
 
-# -- doors: each returns what it shows, and its rows where it shows them ---------------------------
 def by_command(dris, case, out, command, keep, *more):
     words = [] if keep is None else ["--keep", keep]
     words += [] if command == "weights" else more
@@ -217,8 +215,6 @@ def through_sklearn(case, keep, decision):
     assert all(note in told for note in decision.notes)
 
 
-# -- the contract ----------------------------------------------------------------------------------
-
 DOORS = {"clean": None, "prune": 0.25, "weights": None}
 
 
@@ -271,7 +267,6 @@ def test_a_rule_by_name_is_the_same_rule_through_every_door(dris, folder, tmp_pa
     assert said(selector.fit(data.x, data.given()).decision_.to_dict()) == said(decision.to_dict())
 
 
-# -- the cases are what they are called ------------------------------------------------------------
 def test_the_cases_differ_in_what_they_ask_of_a_door(folder):
     decision = {name: [asked(made_case(name, folder), keep) for keep in KEEPS] for name in CASES}
     for cleaned, pruned in [decision[name] for name in ("noisy", "two kinds", "trusted")]:
@@ -313,7 +308,6 @@ def test_proxies_are_trained_once_for_all_doors(dris, folder, tmp_path):
     assert values["proxies"] == {"found": 3, "trained": 0, "imported": 0}
 
 
-# -- the twins: a door that composes for itself is caught ------------------------------------------
 def of_its_own(data, *, keep=None, rule="recommended", **how):
     """A decision as a door might compose it: by the paper's rule, whatever the data suggest."""
     decision = decide(data, keep=keep, rule=rule, **how)
@@ -365,8 +359,6 @@ def test_a_page_that_chooses_for_itself_is_caught(folder, tmp_path):
     with pytest.raises(AssertionError):  # planted labels shown as the given ones
         check_page(write_page(replace(decision, data=planted), tmp_path / "planted.html"), decision)
 
-
-# -- no door has what it would need to compose ----------------------------------------------------
 
 COMPOSING = {
     *("choose", "judge", "assess", "run_checks", "choose_rows", "list_suspects"),

@@ -172,23 +172,6 @@ def test_what_was_written_is_replaced_reused_and_removed_where_open_files_are_no
 
 
 @pytest.mark.slow
-def test_a_store_is_shared_by_processes_that_are_spawned(elsewhere, tmp_path):
-    """Two workers by spawn, as joblib starts them, and a lock between them."""
-    code = (
-        "import numpy as np, dris\n"
-        "if __name__ == '__main__':\n"
-        "    x = np.random.default_rng(0).normal(size=(60, 3))\n"
-        "    made = dris.train_proxies(x, (x[:, 0] > 0).astype(int), proxies=2, epochs=2,\n"
-        "        model='sgd_log', workers=2, store='runs')\n"
-        "    print(made.proxies)\n"
-    )
-    (tmp_path / "spawned.py").write_text(code, encoding="utf-8")
-    done = elsewhere("spawned.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout.strip()) == (0, "2"), done.stderr
-    assert len(list((tmp_path / "runs").glob("*/done.json"))) == 2
-
-
-@pytest.mark.slow
 def test_a_damaged_run_is_set_aside_where_open_files_get_no_other_name(elsewhere, tmp_path):
     code = (
         "import logging, numpy as np, dris\n"

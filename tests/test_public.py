@@ -84,13 +84,9 @@ def test_arrow_finds_pandas_for_who_asks_after_it_was_left_out():
     assert "pandas" in loaded_after(code)
 
 
-def test_joblib_and_process_pools_read_data_elsewhere():
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+@pytest.mark.parametrize("name", ["clean", "prune", "weights", "read_data"])
+def test_what_people_call_can_be_sent_to_other_processes(name):
+    import pickle
 
-    joblib = pytest.importorskip("joblib")
-    x, y = [[0.5], [1.5], [2.5], [3.5]], ["a", "b", "a", "b"]
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        there = pool.submit(dris.read_data, x, y).result()
-    (again,) = joblib.Parallel(n_jobs=2)([joblib.delayed(dris.read_data)(x, y)])
-    assert there == again == dris.read_data(x, y)
+    verb = getattr(dris, name)
+    assert pickle.loads(pickle.dumps(verb)) is verb

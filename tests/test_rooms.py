@@ -18,7 +18,6 @@ GENERATED = {
 SOURCES = ("src/dris/data", "tests/data")  # rooms, not what a command wrote
 
 
-# -- nothing generated is tracked ----------------------------------------------------------------
 def generated(paths):
     """Those of the tracked files that lie in a folder which a command or a tool fills."""
 
@@ -50,7 +49,6 @@ def test_the_check_would_see_a_run_that_was_committed():
     assert generated(["src/dris/data/runs/x.json"]) == ["src/dris/data/runs/x.json"]
 
 
-# -- names and rooms -----------------------------------------------------------------------------
 def rooms():
     """Every package below `dris` by its path."""
     folders = [path.parent for path in sorted(PACKAGE.rglob("__init__.py"))]

@@ -147,7 +147,6 @@ TWINS = {
 }
 
 
-# Jobs of a child process
 def toy(root, *, twin=None, strike=None, file_limit=None, **named):
     with ExitStack() as patches:
         # A kill loses nothing that was handed to the kernel; only a power cut would.

@@ -13,7 +13,6 @@ from made_report import HOSTILE, hostile, made
 pytestmark = pytest.mark.browser
 
 
-# -- it draws --------------------------------------------------------------------------------------
 def test_everything_the_page_promises_is_there(opened, html, data):
     tab = opened(html)
     page = tab.page
@@ -35,7 +34,6 @@ def test_the_check_for_ink_sees_an_empty_plane(opened, html):
     assert ink(page) == 0
 
 
-# -- it answers ------------------------------------------------------------------------------------
 def test_brushing_all_of_the_plane_finds_every_example(opened, html, data):
     page = opened(html).page
     drag(page, 0.02, 0.01, 0.995, 0.97)
@@ -134,7 +132,6 @@ def click_answer(page, q, answer):
     page.locator(f"#queue-{q} input[value={answer}]").click()
 
 
-# -- the review ------------------------------------------------------------------------------------
 def test_ticks_by_key_and_by_click_are_exported_as_the_reader_reads_them(
     opened, html, data, tmp_path
 ):
@@ -192,7 +189,6 @@ def test_hostile_names_come_back_from_the_csv_unchanged_and_no_cell_is_a_formula
     assert [c for c in cells if c[:1] in ("=", "+", "-", "@")] == []
 
 
-# -- size ------------------------------------------------------------------------------------------
 def test_fifty_thousand_examples_open_in_three_seconds(opened):
     html = render(made(50_000, classes=100))
     times = []

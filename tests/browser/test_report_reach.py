@@ -14,7 +14,6 @@ pytestmark = pytest.mark.browser
 WITHOUT_POLICY = (r"<meta http-equiv[^>]*>", "")
 
 
-# -- harm ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("width", [375, 1280])
 def test_hostile_text_does_nothing(opened, width):
     tab = opened(render(hostile()), width=width)
@@ -53,7 +52,6 @@ def test_the_check_for_requests_sees_one(opened, html):
     assert "asked for http://example.invalid/x.png" in opened(asking).harm
 
 
-# -- readable anywhere -----------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["pictures", "rows", "hostile"])
 def test_a_phone_shows_the_page_without_scrolling_sideways(opened, html, kind):
     if kind == "rows":

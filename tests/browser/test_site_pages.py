@@ -57,15 +57,6 @@ def test_the_search_finds_a_page_without_a_server(visitor):
     assert visitor.wrong == []
 
 
-def test_every_name_of_the_reference_has_a_text_and_an_example(visitor):
-    visitor.goto((SITE / "api.html").as_uri())
-    named = visitor.locator("article > .doc-object")
-    assert named.count() > 20
-    poor = visitor.evaluate("""() => [...document.querySelectorAll('article > .doc-object')]
-        .filter(e => !e.querySelector('.doc-contents p')).map(e => e.innerText.slice(0, 40))""")
-    assert poor == []
-
-
 def test_the_words_of_the_first_page_can_be_read(visitor):
     visitor.goto((SITE / "index.html").as_uri())
     assert [one for one in visitor.evaluate(CONTRAST) if "<span" not in one] == []  # code aside

@@ -37,7 +37,6 @@ def refused(done, says):
     assert says in err
 
 
-# -- draw and read -------------------------------------------------------------------------------
 def drawn(dris, here, n=40):
     code, out, _ = dris("audit", "draw", "data.csv", *COLUMNS, "--n", n, "--json")
     assert code == 0
@@ -140,7 +139,6 @@ def test_bad_sizes_are_refused(dris, here, words, says):
     assert not (here / "audit.csv").exists()
 
 
-# -- corrupt -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["uniform", "targeted", "pair", "instance"])
 def test_every_kind_flips_the_stated_share_and_keeps_the_truth_apart(dris, here, kind):
     words = ("data.csv", *COLUMNS, "--rate", 0.1, "--kind", kind, "--out", "noisy.csv", "--json")

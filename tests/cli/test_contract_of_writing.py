@@ -305,7 +305,6 @@ def test_without_its_manifest_everything_counts_as_foreign(dris, here):
     assert "damaged" in printed
 
 
-# -- what is kept rather than written -------------------------------------------------------------
 def test_proxies_are_kept_beside_what_others_wrote_in_the_store(dris, here):
     for name in ("key.json", "lock", f"runs/{HEX}/key.json"):
         (here / "o" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -342,7 +341,6 @@ def test_a_command_that_is_said_to_write_nothing_writes_nothing(name, dris, here
     assert bytes_below(here) == before
 
 
-# -- in processes of their own ---------------------------------------------------------------------
 def test_rank_leaves_a_folder_called_work_alone(here):
     (here / "work").mkdir()
     (here / "work" / "notes.txt").write_bytes(PRECIOUS)
@@ -375,7 +373,6 @@ def test_the_data_survives_force_in_a_real_process(here):
     assert broken((done.returncode, done.stdout, done.stderr), before, here) == []
 
 
-# -- the twins: whoever goes past the writer is caught ---------------------------------------------
 @pytest.mark.parametrize("name", ["audit draw", "weights", "corrupt"])
 def test_a_writer_that_refuses_nothing_is_caught(name, dris, here, monkeypatch):
     monkeypatch.setattr(Writer, "refusal", lambda *_: None)

@@ -109,15 +109,6 @@ def test_scores_are_written_by_id_with_flags_and_a_recipe(on_people, people, tmp
     assert len(recipe["data"]["fingerprint"]) == 64
 
 
-def test_the_same_command_gives_the_same_bytes_and_trains_once(on_people, tmp_path):
-    words = ["clean", "--scores", "--no-report", "--skip-harm-check"]
-    on_people(*words, out=tmp_path / "one")
-    _, printed, _ = on_people(*words, "--json", out=tmp_path / "two")
-    assert json.loads(printed)["proxies"] == {"found": 3, "trained": 0, "imported": 0}
-    for name in ("scores.parquet", "recipe.json"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-
-
 def test_weights_sum_to_one_leave_canaries_out_and_undo_the_draws(on_people, tmp_path):
     words = ["weights", "--rule", "rank_variance", "--smoothing", "0.2", "--skip-harm-check"]
     code, printed, _ = on_people(*words, "--json")
@@ -274,7 +265,6 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
         assert whole.read_bytes() == cut.read_bytes()
 
 
-# -- clean, and what everything has in common ------------------------------------------------------
 def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_path):
     code, printed, told = on_people("clean", "--json")
     assert code == 0, told

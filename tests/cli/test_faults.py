@@ -64,7 +64,6 @@ def test_little_address_space_is_said_at_the_start(monkeypatch, capsys):
         assert bool(told) == bool(said)
 
 
-# -- a set of outputs ----------------------------------------------------------------------------
 def test_a_set_appears_together_or_not_at_all(tmp_path):
     def disk_is_full():
         with Writer().together() as writer:
@@ -171,8 +170,6 @@ def test_a_killed_clean_is_finished_by_the_same_command_to_the_same_bytes(people
     assert contents(tmp_path / "cut" / "out") == contents(tmp_path / "whole" / "out")
 
 
-# -- processes -----------------------------------------------------------------------------------
-
 SLEEPING = """
 import os, sys, time
 from pathlib import Path
@@ -251,7 +248,6 @@ def test_a_command_told_to_end_says_the_command_that_goes_on(people, tmp_path, t
     assert "Traceback" not in printed
 
 
-# -- sentences -----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("error", "says"),
     [
@@ -343,8 +339,6 @@ def test_a_disk_without_locks_names_the_lock(tmp_path, monkeypatch):
     assert "--store" in sentence
 
 
-# -- streams ---------------------------------------------------------------------------------------
-
 CLOSED = """
 import os, sys
 for number in (0, 1, 2): os.close(number)
@@ -376,7 +370,6 @@ def test_a_command_without_streams_ends_well(tmp_path):
     assert subprocess.run(["sh", "-c", f"{command} >&- 2>&- <&-"], cwd=tmp_path).returncode == 0
 
 
-# -- interrupted -----------------------------------------------------------------------------------
 def test_ctrl_c_while_a_class_is_made_is_an_interruption_and_no_defect_of_dris():
     class Told:
         def __set_name__(self, owner, name):

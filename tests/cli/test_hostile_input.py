@@ -79,7 +79,6 @@ def test_a_foreign_store_is_shown_escaped_and_its_mark_up_as_it_stands(dris, tmp
     assert "[red]proxy[/red]" in "".join(out.split("\n")).replace("  ", "")
 
 
-# -- regular files only --------------------------------------------------------------------------
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
 @pytest.mark.parametrize(
     "words",
@@ -114,7 +113,6 @@ def test_pipes_and_devices_are_refused_at_once(dris, tmp_path, monkeypatch, word
         assert error.count("\n") == 1
 
 
-# -- images elsewhere ----------------------------------------------------------------------------
 def test_a_table_names_images_below_its_own_folder_unless_allowed(tmp_path):
     image_folder(tmp_path / "set")
     (tmp_path / "secret.png").write_bytes(png_bytes())
@@ -136,8 +134,6 @@ def test_a_table_names_images_below_its_own_folder_unless_allowed(tmp_path):
     )
     assert len(read_data(tmp_path / "set/list.csv")) == 6  # where it leads decides
 
-
-# -- formulas ------------------------------------------------------------------------------------
 
 FORMULA = "=HYPERLINK(1)"
 
@@ -161,7 +157,6 @@ def test_only_what_could_be_a_formula_is_guarded():
         assert guard_text(text) == text
 
 
-# -- what used to be an error of dris itself -----------------------------------------------------
 def test_a_damaged_header_of_an_array_is_one_sentence(dris, tmp_path):
     whole = npy_bytes(np.eye(4))
     (tmp_path / "y.npy").write_bytes(npy_bytes(np.array([0, 1, 0, 1])))
@@ -206,7 +201,6 @@ def test_what_rank_wrote_and_is_damaged_since_is_one_sentence(dris, tmp_path):
         assert error.count("\n") == 1
 
 
-# -- downloads -----------------------------------------------------------------------------------
 def test_everything_is_fetched_over_https_and_checked_by_sha_256_where_it_is_known():
     # Without an address a file is put into the folder by hand, and its arrays are checked.
     published = [one for known in KNOWN.values() for one in known.published if one.address]

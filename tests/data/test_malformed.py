@@ -318,12 +318,12 @@ def test_an_archive_that_unpacks_to_more_than_the_memory_is_refused(tmp_path, mo
     assert "would take 0.0 GB" in read_or_refused(tmp_path, tmp_path / "a.npz", label="y")
 
 
-def test_fifty_thousand_columns_are_read(tmp_path):
-    names = ",".join(f"c{i}" for i in range(50_000))
-    lines = "".join(f"{label}{',0.5' * 50_000}\n" for label in "abab")
+def test_five_thousand_columns_are_read(tmp_path):
+    names = ",".join(f"c{i}" for i in range(5_000))
+    lines = "".join(f"{label}{',0.5' * 5_000}\n" for label in "abab")
     (tmp_path / "wide.csv").write_text(f"y,{names}\n{lines}", encoding="utf-8")
     data = read_or_refused(tmp_path, tmp_path / "wide.csv", label="y")
-    assert data.x.shape == (4, 50_000)
+    assert data.x.shape == (4, 5_000)
 
 
 FUZZED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -370,7 +370,6 @@ def test_a_damaged_image_is_read_or_refused_and_nothing_else(tmp_path, at, put, 
     assert isinstance(read_or_refused(tmp_path, tmp_path / "set"), LabelledData | str)
 
 
-# -- the check itself can fail --------------------------------------------------------------------
 def raising(error):
     def read(_):
         raise error

@@ -124,7 +124,6 @@ def test_ids_are_one_a_line_with_what_belongs_to_them(tmp_path, from_csv):
         write_ids(from_csv, tmp_path / "id.csv", columns={"id": np.arange(N)})
 
 
-# -- nothing lost ---------------------------------------------------------------------------------
 def refused(folder, says, write, *arguments, **options):
     before = contents(folder)
     with pytest.raises(InputError, match=says):
@@ -176,7 +175,7 @@ def test_data_without_a_file_has_nothing_to_be_written_from(tmp_path):
 
 
 def test_random_csv_files_are_read_and_written_as_pythons_csv_does(tmp_path, monkeypatch):
-    assert [wrong for seed in range(100) if (wrong := check_random_csv(seed, tmp_path))] == []
+    assert [wrong for seed in range(30) if (wrong := check_random_csv(seed, tmp_path))] == []
     monkeypatch.setattr(
         "random_csv.write_data",
         lambda data, path, positions: write_data(
@@ -186,7 +185,6 @@ def test_random_csv_files_are_read_and_written_as_pythons_csv_does(tmp_path, mon
     assert check_random_csv(0, tmp_path)  # the twin: other labels are seen
 
 
-# -- one cell of a record -------------------------------------------------------------------------
 def read_back(body: str, separator: str = ",") -> list[list[str]]:
     return [*csv.reader(io.StringIO(body, newline=""), delimiter=separator)]
 
@@ -213,8 +211,6 @@ def test_a_table_with_tabs_keeps_its_name(tmp_path, name):
     (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert suffix_for(read_data(tmp_path / name)) == name[1:]
 
-
-# -- columns of yes and no that are replaced ------------------------------------------------------
 
 OLD, NEW = np.array([True, False, False, True]), np.array([True, True, False, False])
 
@@ -276,8 +272,6 @@ def test_what_is_no_column_or_no_mark_is_refused(tmp_path, replaced):
     says = "must be a column of the data"
     refused(tmp_path, says, write_data, data, tmp_path / "new.csv", replaced=replaced)
 
-
-# -- score files ----------------------------------------------------------------------------------
 
 SCORES = ScoreFile(
     np.array(["c", "a", "b"]),

@@ -41,7 +41,6 @@ def put(folder, text, name="a.csv"):
     return folder / name
 
 
-# -- CSV ------------------------------------------------------------------------------------------
 def test_a_small_csv_by_hand(tmp_path):
     text = """nr,age,job,ok,y
 007,31.5,cook,yes,no
@@ -186,7 +185,6 @@ def test_several_csv_files_follow_one_another(tmp_path):
         read_data(tmp_path, label="y", missing="refuse")
 
 
-# -- Parquet --------------------------------------------------------------------------------------
 def test_every_kind_of_column_is_encoded_as_stated(tmp_path):
     data = read_data(
         put(tmp_path, parquet_bytes(), "a.parquet"), label="y", id="id", trusted="checked"
@@ -282,7 +280,6 @@ def test_ids_labels_order_and_values_survive_csv_and_parquet(tmp_path, data, n):
     assert got.x.ravel().tolist() == np.array(x, np.float32).tolist()
 
 
-# -- NPZ and NPY ----------------------------------------------------------------------------------
 def test_npz_arrays_stand_side_by_side_and_others_are_named(tmp_path):
     blob = npz_bytes(
         x=np.asfortranarray(np.arange(6.0).reshape(3, 2)),
@@ -314,7 +311,6 @@ def test_bytes_with_height_and_width_are_images(tmp_path, shape, becomes):
     )
 
 
-# -- images ---------------------------------------------------------------------------------------
 def test_a_folder_of_digits_comes_back_pixel_by_pixel(tmp_path):
     digits = load_digits()
     pixels = (digits.images[:40] * 15).astype(np.uint8)
@@ -433,7 +429,6 @@ def test_a_list_of_images_is_relative_to_its_own_folder(tmp_path):
     assert only.x.ravel().tolist() == [2, 0, 2, 0]
 
 
-# -- Hugging Face ---------------------------------------------------------------------------------
 def test_a_saved_data_set_in_parts_with_class_names(tmp_path):
     content = pa.table({"text": [[1.0, i] for i in range(6)], "label": [1, 0, 1, 0, 1, 0]})
     features = {"label": {"names": ["neg", "pos"], "_type": "ClassLabel"}}
@@ -471,7 +466,6 @@ def test_encoded_images_in_a_saved_data_set_are_decoded(tmp_path):
     assert (data.x[2, 0] == pixels).all()
 
 
-# -- real sets, the object, its origin ------------------------------------------------------------
 def test_the_fingerprint_is_of_the_bytes_and_not_of_the_place(tmp_path):
     first = read_data(put(tmp_path, CSV), label="y", id="id")
     moved = read_data(put(tmp_path, CSV, "b.csv"), label="y", id="id")

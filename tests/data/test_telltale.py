@@ -64,7 +64,7 @@ def test_a_word_of_a_handful_of_texts_is_no_label():
 
 @pytest.mark.parametrize("door", ["csv", "frame", "list"])
 def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
-    texts, given, _ = texts_of()
+    texts, given, _ = texts_of(300)
     if door == "csv":
         path = tmp_path / "texts.csv"
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -76,7 +76,7 @@ def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
         data = dris.read_data(texts, y=given)
     (leak,) = data.leaks
     assert (leak.column, leak.words, leak.left_out) == ("text", ("health", "money", "sport"), True)
-    clean = dris.read_data(texts_of(say="")[0], y=given)
+    clean = dris.read_data(texts_of(300, say="")[0], y=given)
     assert np.allclose(data.x, clean.x, atol=1e-3)
 
 

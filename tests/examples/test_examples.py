@@ -74,7 +74,6 @@ def test_the_runner_fails_with_the_examples_own_words(tmp_path):
         printed_by(tmp_path / "bad.py", tmp_path)
 
 
-# -- the page shows code of the examples, and no other -------------------------------------------
 def blocks(page: str) -> list[str]:
     """The Python of a page."""
     return re.findall(r"```python\n(.*?)```", page, re.S)

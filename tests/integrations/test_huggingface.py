@@ -81,7 +81,6 @@ class Copies(TrainerCallback):
         self.logits.append(logits_of(model))
 
 
-# -- recording -----------------------------------------------------------------------------------
 def test_each_epoch_ends_with_one_look_in_eval_mode_at_every_example(tmp_path):
     recorder, copies = Recorder(N), Copies()
     trained(tmp_path, RecordDynamics(recorder, TRAIN, collate=COLLATE), copies)
@@ -118,7 +117,6 @@ def test_a_recorder_of_more_than_a_trainer_shows_or_of_other_examples_is_refused
         RecordDynamics(recorder, TRAIN)
 
 
-# -- drawing -------------------------------------------------------------------------------------
 class Spied(WeightedTrainer):
     """Keeps each training batch, and what its loss was."""
 
@@ -250,6 +248,5 @@ def test_only_a_sampler_of_one_process_will_do(tmp_path, sampler):
         weighted(tmp_path, sampler)
 
 
-# -- data sets -----------------------------------------------------------------------------------
 def test_the_examples_in_the_docstrings_run():
     assert doctest.testmod(module).failed == 0

@@ -82,7 +82,6 @@ def fitted(record: RecordDynamics, model: Small | None = None, epochs: int = 3, 
     return model, copies
 
 
-# -- recording -----------------------------------------------------------------------------------
 def test_each_epoch_ends_with_one_look_in_eval_mode_at_every_example():
     recorder = Recorder(N)
     _, copies = fitted(RecordDynamics(recorder, snapshot=snapshot()))
@@ -205,7 +204,6 @@ def without_dropout() -> Small:
     return model
 
 
-# -- what is refused -----------------------------------------------------------------------------
 def test_training_batches_without_ids_are_refused_with_the_remedy():
     class Pairs(Small):
         def training_step(self, batch, batch_idx):
@@ -264,7 +262,6 @@ def test_a_recorder_and_a_loader_that_do_not_fit_are_refused(recorder, loader, m
         RecordDynamics(recorder, snapshot=loader)
 
 
-# -- drawing -------------------------------------------------------------------------------------
 def test_a_trainer_draws_what_the_plan_says_epoch_by_epoch():
     model = Small()
     trainer().fit(model, datamodule=Sampled(DistributedImportanceSampler(plan(), seed=5)))

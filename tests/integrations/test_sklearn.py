@@ -42,7 +42,6 @@ def table():
     return x, names[given], names[truth]
 
 
-# -- scikit-learn's own checks, without an exception ---------------------------------------------
 # (One of them skips itself unless SCIPY_ARRAY_API is set; that is scikit-learn's doing.)
 
 
@@ -74,7 +73,6 @@ def test_they_pass_when_tiny_data_is_chosen_from_as_well(estimator, check, monke
     check(estimator)
 
 
-# -- what fit leaves behind ----------------------------------------------------------------------
 def test_the_estimator_is_fitted_on_what_is_kept_and_on_nothing_else(table):
     x, y, _ = table
     model = RobustClassifier(LogisticRegression(), **SOME).fit(x, y)
@@ -195,7 +193,6 @@ def test_random_state_repeats_or_draws(table):
     assert kept(None) != kept(None)
 
 
-# -- among others --------------------------------------------------------------------------------
 @pytest.mark.usefixtures("harm_not_measured")
 def test_it_works_as_a_step_and_with_cross_validation(table):
     x, y, _ = table
@@ -346,7 +343,6 @@ def test_what_else_fit_takes_reaches_the_estimator_for_those_that_are_kept(table
     assert model.estimator_.groups_.tolist() == np.flatnonzero(model.kept_).tolist()
 
 
-# -- what is refused, and what is warned of ------------------------------------------------------
 class Unweighted(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         raise AssertionError("must not be fitted")
@@ -388,8 +384,6 @@ def test_little_data_is_kept_whole_with_one_warning(table):
         warnings.simplefilter("error")
         RobustClassifier(tree, **SOME).fit(x, y)
 
-
-# -- does it help --------------------------------------------------------------------------------
 
 SEEDS = 8
 

@@ -42,7 +42,6 @@ def _empty_log():
     Spy.log.clear()
 
 
-# -- what comes out ----------------------------------------------------------------------------
 def test_dynamics_have_every_column_in_single_precision():
     x, y = data()
     d = train_proxies(x, y, proxies=2, epochs=4, seed=1, gradient_norm=True, workers=1)
@@ -79,7 +78,6 @@ def test_linear_models_with_any_loss_are_proxies(loss, classes):
     assert d.correct[:, -1].mean() > 0.5
 
 
-# -- the same whatever the workers -------------------------------------------------------------
 def test_one_two_and_three_workers_give_the_same_bits():
     x, y = data(60)
     kinds = ["mlp", "sgd_log", MLPClassifier((4,))]
@@ -108,7 +106,6 @@ def test_no_global_random_state_is_touched():
     assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
-# -- an epoch, a fold -------------------------------------------------------------------
 def test_an_epoch_is_one_shuffled_pass_in_batches():
     x, y = numbered(23)
     train_proxies(
@@ -168,7 +165,6 @@ def test_without_folds_the_spy_betrays_every_example():
     assert trained_on(d).all()  # the twin: the check above can fail
 
 
-# -- copies ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [60, 400])
 def test_naive_bayes_ignores_its_seed_and_is_sent_away_with_the_remedy(n):
     x, y = data(n)
@@ -211,8 +207,6 @@ def test_proxies_that_differ_are_not_called_copies_however_sure_they_are(scale):
     with pytest.raises(InputError, match="copies"):
         refuse_copies(twin)
 
-
-# -- divergence --------------------------------------------------------------------------------
 
 EXPLODING = {
     "network": MLPClassifier((8,), solver="sgd", learning_rate_init=1e12, momentum=0),
@@ -262,7 +256,6 @@ def test_other_errors_of_an_estimator_pass_through():
         train_proxies(x, y, proxies=1, epochs=1, model=Broken(), workers=1)
 
 
-# -- features ----------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.uint8, bool])
 def test_features_of_any_number_type_will_do(dtype):
     x, y = data(classes=2)
@@ -275,8 +268,6 @@ def test_features_of_any_number_type_will_do(dtype):
         assert np.isfinite(d.loss).all()
     assert np.array_equal(x, before)
 
-
-# -- bad input ---------------------------------------------------------------------------------
 
 X, Y = data(20, classes=2)
 
@@ -325,7 +316,6 @@ def test_bad_input_is_refused_in_one_sentence(x, y, more, says):
     assert "\n" not in str(caught.value)
 
 
-# --- tables of pandas, and features that say nothing
 def test_a_label_column_with_another_index_is_refused_and_the_remedies_work():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     x, y = data()
@@ -356,7 +346,6 @@ def test_a_constant_feature_of_a_table_becomes_zero_as_in_networks(value):
         assert 0 < scale[1] < 1e-12
 
 
-# -- what one column became is scaled as one -------------------------------------------------------
 def test_a_stretch_of_columns_has_one_deviation_and_weighs_at_most_sixteen():
     rng = np.random.default_rng(0)
     deviations = np.r_[5.0, 1.0, 2.0, 2.0, np.linspace(1, 3, 64)]

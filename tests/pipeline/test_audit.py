@@ -77,8 +77,6 @@ def test_a_note_in_another_order_is_the_same_one_and_another_number_is_not(drawn
             read_audit(path)
 
 
-# -- the sheet in which a person answers ---------------------------------------------------------
-
 HEAD = ",".join(COLUMNS)
 
 

@@ -37,7 +37,6 @@ def but_canaries(decision):
     return decision.kept[~decision.ensemble.planted[decision.kept]].tolist()
 
 
-# -- what is kept ----------------------------------------------------------------------------------
 def test_where_nothing_is_lacking_the_rule_of_the_judgement_keeps_what_it_keeps():
     ensemble, wrong = made_ensemble()
     decision = decide_by(ensemble, keep=0.5)
@@ -115,7 +114,6 @@ def test_the_gate_saves_what_is_contradicted_but_looks_clean():
     assert saved.sum() == (gate & ensemble.assessment.given.suspects & free).sum()
 
 
-# -- what is done in place of what -----------------------------------------------------------------
 def test_a_handful_of_examples_or_one_class_are_all_kept_and_nothing_trains(monkeypatch):
     monkeypatch.setattr(route, "train_ensemble", None)  # would fail if it were called
     few = LabelledData.of(np.zeros((19, 1)), np.arange(19) % 2, classes=("a", "b"))
@@ -251,7 +249,6 @@ def test_losses_alone_say_nothing_of_labels_and_all_is_kept():
     assert decision.notes[-1] == "these dynamics do not say which labels proxies contradict"
 
 
-# -- every class survives --------------------------------------------------------------------------
 def rare_world(hated=5.0, **more):
     """An eleventh class of 20 that the proxies doubt, though less than a canary."""
     return made_ensemble(rare=20, hated=hated, **more)[0]
@@ -376,7 +373,6 @@ def test_a_rule_asked_for_by_name_is_not_topped_up():
     assert but_canaries(decision) == by_rule(ensemble, "aum_mean", 0.5).tolist()
 
 
-# -- limits are on exactly what is kept -----------------------------------------------------------
 @pytest.mark.parametrize("keep", [None, 0.25, 0.5, 1.0])
 @pytest.mark.parametrize("kind", [{}, {"rare": 20}, {"n": 300}, {"n": 700, "stray": 3}])
 def test_limits_count_exactly_the_kept_rows_and_hold(keep, kind):
@@ -412,7 +408,6 @@ def test_another_share_comes_with_its_own_rows_and_limits():
     assert everything.at(0.5).rule == "rank_variance"
 
 
-# -- weights ---------------------------------------------------------------------------------------
 def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canaries():
     ensemble, _ = made_ensemble()
     decision = decide_by(ensemble, keep=0.5)
@@ -436,7 +431,6 @@ def test_weights_are_the_papers_probabilities_among_those_kept_or_all_but_canari
         decision.weigh("gated")
 
 
-# -- what is refused -------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -139,7 +139,6 @@ def test_a_recipe_holds_what_is_needed_to_do_it_again(decision):
     assert decide(few).recipe() == {"reading": {}, "keep": None, "rule": "everything"}
 
 
-# -- from data, by training ------------------------------------------------------------------------
 def test_the_same_call_gives_the_same_decision_and_seed_means_settings_seed():
     data = blobs()
     one = decide(data, settings=FAST, workers=1)

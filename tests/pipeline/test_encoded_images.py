@@ -124,7 +124,6 @@ def test_proxies_that_cannot_read_the_pictures_say_so(encoder):
     assert not any("predict" in note for note in seeing.notes)
 
 
-# -- photographs in folders ------------------------------------------------------------------------
 @pytest.fixture
 def folder(tmp_path, encoder):
     rng = np.random.default_rng(0)

@@ -58,7 +58,6 @@ def measured(data, kept, credit=None, labels=None, **more):
     return measure_harm(scaled(data), data.labels, data.names, prepare, credit=credit, **more)
 
 
-# -- the measure -----------------------------------------------------------------------------------
 def test_the_change_is_that_of_accuracy_on_the_true_labels_and_agreement_is_not(monkeypatch):
     data, _, truth = blobs(wrong=(0.5, 0.1, 0.1), n=2400, apart=1.7)
     seen, compare = [], module._compare
@@ -197,7 +196,6 @@ def test_of_many_rows_only_the_sample_is_learned_from_and_asked_about(monkeypatc
     assert of_all == of_sample
 
 
-# -- the decision made again -----------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def folded():
     """Overlapping classes, a fifth of the labels wrong, proxies in folds, canaries."""
@@ -285,7 +283,6 @@ def test_inside_a_fold_canaries_are_planted_only_for_a_gate_and_no_epoch_is_wast
     assert settings.seed == ensemble.settings.seed
 
 
-# -- what becomes of the answer --------------------------------------------------------------------
 def answered(monkeypatch, points, error=1.0, lead=None, **others):
     """Have the check answer this."""
     over = None if lead is None else Change(lead, error)

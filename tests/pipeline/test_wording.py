@@ -7,7 +7,7 @@ import pytest
 
 from dris.pipeline.harm import Change, Harm
 from dris.pipeline.route import decide_by
-from dris.pipeline.wording import EVERYTHING, facts, next_command, notes_to_print, sentences
+from dris.pipeline.wording import EVERYTHING, facts, notes_to_print, sentences
 from made_ensemble import made_ensemble
 
 
@@ -46,12 +46,6 @@ def test_the_change_is_there_with_its_error_and_the_worst_class(decision, points
     assert f"{points:+.1f} ± 0.5".replace("-", "−") in text
     assert '"b" −3.0' in text
     assert word in text
-
-
-def test_the_next_command_reads_the_data_as_this_one_did(decision):
-    assert next_command(decision, "my photos") == "dris review 'my photos'"
-    nothing = replace(all_kept(decision, "few"), suspects=None, ensemble=None)
-    assert next_command(nothing, "d.csv") == "dris audit draw d.csv"
 
 
 def test_a_limit_is_stated_with_its_condition_or_not_at_all():

@@ -51,7 +51,6 @@ def resources(page):
     return [name for name in named if not str(name).startswith("#")]
 
 
-# -- escaping ------------------------------------------------------------------------------------
 def test_hostile_text_brings_no_element_and_no_handler():
     assert foreign_tags(render(hostile())) == []
 
@@ -88,7 +87,6 @@ def test_a_lone_surrogate_in_an_id_can_be_written(tmp_path):
     assert b"\\udc80" in report(decision, tmp_path / "r.html").read_bytes()
 
 
-# -- what may run and load -------------------------------------------------------------------------
 def test_the_policy_allows_our_own_script_and_style_by_their_hashes_and_nothing_else():
     reader = Reader(render(made()))
     policy = next(
@@ -133,7 +131,6 @@ def test_ids_are_unique_and_every_link_and_label_finds_its_target():
     assert set(aims) <= set(ids)
 
 
-# -- what is on it ---------------------------------------------------------------------------------
 def test_the_verdict_comes_before_the_clearest_and_the_checks_are_folded():
     page = made()
     text = render(page)
@@ -182,7 +179,6 @@ def test_what_is_not_measured_draws_no_chart():
     assert "No checks" in text
 
 
-# -- panels ----------------------------------------------------------------------------------------
 @cache
 def trained_page():
     """Of proxies with folds, so that P(wrong) is a probability; a tenth of the labels is wrong."""
@@ -234,7 +230,6 @@ def test_every_panel_is_on_the_page_once_in_order_and_the_bar_leads_to_it():
         assert (link in text) == bool(panel.title)
 
 
-# -- size, bytes, files ----------------------------------------------------------------------------
 class Column:
     """Few values, repeated."""
 

@@ -87,7 +87,6 @@ def ask(session, tmp_path):
     return Asked(review_app(session, title="animals", who="ana", token=TOKEN, finish=finish))
 
 
-# -- who is let in ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("path", "how", "why"),
     [
@@ -149,7 +148,6 @@ def test_only_this_machine_can_be_listened_on():
         listen_on(70_000)
 
 
-# -- what is answered ------------------------------------------------------------------------------
 def test_an_answer_moves_the_counts_and_is_in_the_file(ask, session):
     at = int(session.worklist.positions[0])
     told = ask.json("/answer?who=ben", sent={"at": [at], "answer": "right", "label": [-1]})
@@ -242,7 +240,6 @@ def test_an_export_is_a_download_and_never_a_page(ask, kind):
     assert ask.headers["content-disposition"].startswith("attachment")
 
 
-# -- pictures --------------------------------------------------------------------------------------
 def test_pictures_come_from_the_datas_own_folder_and_are_made_anew(tmp_path):
     from dris.review_app.app import review_app
 

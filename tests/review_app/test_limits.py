@@ -23,7 +23,6 @@ def made():
     return worklist_of(made_decision(n=1000, suspects=60), sample=50)
 
 
-# -- the draw --------------------------------------------------------------------------------------
 def test_the_sample_is_of_labels_that_do_not_look_wrong_and_the_suspects_keep_their_order(made):
     assert made.suspects.tolist() == list(range(60))
     assert made.sample.min() >= 60
@@ -60,7 +59,6 @@ def test_a_worklist_comes_back_from_its_plain_values(made):
     assert (back.rest, back.seed, back.classes) == (made.rest, made.seed, made.classes)
 
 
-# -- the limit on the rest -------------------------------------------------------------------------
 def limit_after(made, sample="", suspects=""):
     kinds = {"r": ("right", -1), "w": ("wrong", 0), "u": ("unsure", -1)}
     entries = [answer("ana", at, *kinds[v]) for at, v in zip(made.sample, sample, strict=False)]
@@ -120,7 +118,6 @@ def test_the_limit_holds_as_often_as_it_says_whenever_one_stops():
     assert failed <= 36
 
 
-# -- several people --------------------------------------------------------------------------------
 def test_people_who_disagree_leave_a_label_disputed_and_unsettled():
     state = state_of([answer("ana", 3, "right"), answer("ben", 3, "wrong", 1)])
     assert state.outcome(3) == "disputed"
@@ -149,7 +146,6 @@ def test_agreement_counts_what_both_saw_by_hand(answers, same, kappa):
     assert agreement.kappa == pytest.approx(kappa)
 
 
-# -- cells -----------------------------------------------------------------------------------------
 def test_a_cell_holds_the_suspects_of_its_two_labels_and_a_sample_of_twenty():
     decision = made_decision(n=900, suspects=300)
     made = worklist_of(decision)

@@ -84,7 +84,6 @@ def answered(path):
     return [json.loads(line)["at"] for line in lines]
 
 
-# -- the file of answers is moved ------------------------------------------------------------------
 def copy_over(path):
     shutil.copy(path, path.with_name("copy"))
     path.with_name("copy").replace(path)
@@ -147,7 +146,6 @@ def test_a_label_that_is_no_class_is_refused_before_the_app_starts(served, tmp_p
         assert "Traceback" not in told.stderr
 
 
-# -- who may talk to it ----------------------------------------------------------------------------
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "localhost:9000", "[::1]:9000"])
 def test_a_forwarded_port_and_port_80_are_this_machine(served, host):
     assert served().ask("/opening", host=host)[0] == 200
@@ -218,7 +216,6 @@ def test_a_picture_that_became_a_pipe_is_refused(served, tmp_path):
     assert b"pipe" in body
 
 
-# -- the end ---------------------------------------------------------------------------------------
 def test_an_interrupt_while_it_decides_again_ends_it_without_a_traceback(served, tmp_path):
     made_table(tmp_path, n=3000)
     app = served(*ANIMALS, "--epochs", "3")

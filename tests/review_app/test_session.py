@@ -38,7 +38,6 @@ def answers(folder):
         return [entry for _, entry in journal.entries()]
 
 
-# -- answers ---------------------------------------------------------------------------------------
 def test_whoever_opens_it_again_finds_every_answer_and_the_same_cards(session, tmp_path):
     session.answer("ana", first(session), "right")
     session.answer("ben", first(session, 1), "unsure")
@@ -121,7 +120,6 @@ def test_half_a_line_is_stepped_over_and_what_comes_after_it_is_whole(session, t
     again.journal.close()
 
 
-# -- the file --------------------------------------------------------------------------------------
 def test_two_processes_cannot_write_one_review(session, tmp_path):
     with pytest.raises(InputError, match="is open in another"):
         made_session(tmp_path)
@@ -234,7 +232,6 @@ def test_another_column_of_labels_is_refused(tmp_path):
         made.check(other, "a")
 
 
-# -- what is shown ---------------------------------------------------------------------------------
 def test_cards_show_every_column_as_it_was_written(session):
     (card,) = session.cards([first(session)])
     assert card["id"] == "r0"
@@ -261,7 +258,6 @@ def test_similar_examples_come_nearest_first_and_a_copy_has_distance_zero(tmp_pa
     assert [one["distance"] for one in near] == sorted(one["distance"] for one in near)
 
 
-# -- what is taken away ----------------------------------------------------------------------------
 def test_finish_writes_corrected_and_trusted_labels_and_leaves_the_original_alone(
     session, tmp_path
 ):

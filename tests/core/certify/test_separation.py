@@ -33,7 +33,6 @@ def certified(**changes: Any) -> Certificate:
     return certify(**{**PAPER, **changes})
 
 
-# Worked by hand
 def test_four_proxies_and_one_example_by_hand() -> None:
     # log(2N/δ) = log 8, log(N/δ) = log 4; bulk 0.04/4 + 0.01 = 0.02; boundary 0.25.
     c = certified(n=1, k=4, delta=0.25, tau=0.2, tau_bdry=0.5, boundary=1, keep=1, epsilon=0)
@@ -134,7 +133,6 @@ def test_a_hair_of_a_gap_needs_an_exact_astronomical_k() -> None:
     assert "2.76e+33" in str(c)
 
 
-# Against the oracle
 @pytest.mark.parametrize("identical", [True, False])
 @pytest.mark.parametrize(
     ("n", "delta", "tau", "gamma", "tau_bdry"),
@@ -229,7 +227,6 @@ def test_one_proxy_fewer_than_the_smallest_k_does_not_separate(numbers: dict[str
             assert not getattr(certify(**{**numbers, "k": k - 1}, boundary=0), name).separates
 
 
-# The largest change, by brute force
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
 def test_one_proxy_moves_the_variance_by_at_most_k_minus_one_over_k_squared(k: int) -> None:
     grid = [0, 0.5, 1] if k > 4 else [0, 0.25, 0.5, 0.75, 1]
@@ -241,8 +238,6 @@ def test_one_proxy_moves_the_variance_by_at_most_k_minus_one_over_k_squared(k: i
     assert largest == pytest.approx((k - 1) / k**2, abs=1e-12)
     assert largest < 1 / k - 1e-3
 
-
-# Coverage, on real ranks
 
 # Corrupted 56..60 trade places with 1..5 (γ = 0.1), boundary 6..15 with 46..55.
 BULK, BOUNDARY = list(range(56, 61)), list(range(6, 16))
@@ -325,7 +320,6 @@ def test_part_three_fails_without_enough_boundary_and_so_gives_no_bound() -> Non
     assert not oracle.as_rare_as_promised(int(broken.sum()), 150, 0.05)
 
 
-# Ensembles of different proxies
 def mixed_variance(trials: int, k: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
     """(trial, example): 20 bulk examples (τ = 0.4, γ = 0.05), then 20 on the boundary (0.2)."""
     centre = np.where(np.arange(k) % 2 == 0, 0.6, 1.0)[:, None]
@@ -350,7 +344,6 @@ def test_the_weaker_form_covers_proxies_of_different_kinds() -> None:
     assert not oracle.as_rare_as_promised(over, TRIALS, 0.05)
 
 
-# Bad input
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -95,8 +95,6 @@ def test_no_canary_that_counts_certifies_nothing():
     assert "nothing is certified" in str(limit)
 
 
-# -- coverage ----------------------------------------------------------------------------------
-
 WORLDS = {
     "good detector": World(),
     "poor detector": World(quality=0.5, keep=0.3),
@@ -133,7 +131,6 @@ def test_without_the_correction_two_classes_break_the_promise():
     assert failures(world, 100, correct=False) > 50
 
 
-# -- no double dipping -------------------------------------------------------------------------
 def dipping(runs, split):
     """A hundred useless detectors; the one that lets the fewest canaries through is certified."""
     half = 0.5 if split else 0.0
@@ -157,12 +154,6 @@ def test_choosing_by_one_part_and_certifying_by_the_other_keeps_the_promise():
 
 def test_choosing_and_certifying_by_the_same_canaries_breaks_it():
     assert dipping(120, split=False) > allowed(120)
-
-
-# -- attackers ---------------------------------------------------------------------------------
-
-
-# -- by kind -----------------------------------------------------------------------------------
 
 
 def test_where_all_that_was_chosen_are_canaries_there_is_nothing_to_limit():
@@ -243,7 +234,6 @@ def test_a_kind_without_certifying_canaries_has_no_limit_but_its_canaries_leave(
     assert (result.kind, result.left) == ("hard", free)
 
 
-# -- rows on which canaries lay ----------------------------------------------------------------
 def test_rows_of_canaries_are_counted_and_paid_for(two):
     kinds, score, subset = two
     most = data_limits(score, kinds)
@@ -295,8 +285,6 @@ def test_rows_must_be_canaries(made):
     with pytest.raises(InputError, match="rows must be canaries"):
         subset_limits(subset, [canaries], most, rows=rows)
 
-
-# -- coverage ------------------------------------------------------------------------------------
 
 ROW_WORLDS = {
     "all rows back": (World(n=2_000, quality=6.0, rate=0.3), lambda c, truth: c.mask()),

@@ -195,7 +195,6 @@ def test_the_threshold_is_half_of_what_the_rest_reaches_but_never_below_chance()
     assert memorised(0, rest=0.6, classes=2).threshold == 0.5
 
 
-# -- thresholds, to the digit --------------------------------------------------------------------
 def test_copies_differ_by_less_than_a_hundredth_of_a_rank():
     """Swapping neighbours among 100 examples moves the mean rank by 2/100² each."""
 

@@ -11,7 +11,6 @@ from dris.core.checks.diagnostics import Check, auroc
 from dris.core.errors import InputError
 
 
-# -- detection ---------------------------------------------------------------------------------
 def marked_scores(values):
     pair = st.tuples(values, st.booleans())
     both = lambda rows: len({m for _, m in rows}) == 2  # noqa: E731

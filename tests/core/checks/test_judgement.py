@@ -174,7 +174,6 @@ def test_hidden_canaries_do_not_count_as_suspects_labels():
     assert judgement.regime == "clean"
 
 
-# -- what is recommended, and why ----------------------------------------------------------------
 def recommended(suspect_share=0.1, canaries=40, earlier=False, **failing):
     """The rule for an assessment in which these checks fail, and its reason."""
     dynamics = dris.Dynamics.from_logits(world()[0], world()[1].planted)
@@ -226,7 +225,6 @@ def test_a_gate_takes_29_choosing_canaries(canaries, rule):
     assert recommended(canaries=canaries, contested=True)[0] == "random"  # needs none
 
 
-# -- how it reads --------------------------------------------------------------------------------
 def test_labels_hide_that_go_one_way_are_far_more_plausible_or_memorised():
     judgement = judged(*world(noise=0.2)[:2])
     assert not judgement.hides

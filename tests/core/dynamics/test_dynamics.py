@@ -31,7 +31,6 @@ def whole(k=3, e=4, n=6, seed=0, ids=None, dtype=np.float32):
     )
 
 
-# -- from logits and probabilities -------------------------------------------------------------
 def test_logits_worked_by_hand():
     d = Dynamics.from_logits([[[0.0, 0.0], [np.log(3), 0.0]]], labels=[0, 1])
     assert d.loss[0, 0] == pytest.approx([np.log(2), np.log(4)])
@@ -111,7 +110,6 @@ def test_what_is_not_a_probability_is_refused(p):
         Dynamics.from_probabilities(p, [0])
 
 
-# -- from arrays -------------------------------------------------------------------------------
 def test_losses_alone_keep_their_precision_and_make_one_epoch():
     losses = np.array([[1 + 1e-12, 1.0], [2.0, 3.0]])
     d = Dynamics.from_losses(losses)
@@ -184,7 +182,6 @@ def test_bad_logits_are_refused_in_one_sentence(z, labels, says):
         Dynamics.from_logits(z, labels)
 
 
-# -- totals and summary ------------------------------------------------------------------------
 def test_totals_are_those_of_the_oracle():
     d = whole(e=9, n=20)
     margin, forgotten, learned = oracles.totals(d)
@@ -211,7 +208,6 @@ def test_a_summary_of_a_summary_is_itself_and_holds_one_epoch():
         d.at(3)
 
 
-# -- merge and only ----------------------------------------------------------------------------
 def test_merge_matches_examples_by_id():
     order = np.array([3, 1, 5, 0, 2, 4])
     for names in (None, list("abcdef"), [10, 7, 8, 3, 5, 1]):
@@ -299,7 +295,6 @@ def test_a_missing_column_is_named_with_its_remedy():
         bare.column("colour")
 
 
-# --- out of fold
 def with_folds(ids=("a", "b", "c"), proxies=2, seed=0, **how):
     rng = np.random.default_rng(seed)
 

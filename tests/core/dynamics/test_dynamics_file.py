@@ -103,9 +103,6 @@ def test_a_loaded_file_may_be_saved_over_itself(tmp_path):
     assert np.array_equal(loaded.loss, full().loss)
 
 
-# -- atomic ------------------------------------------------------------------------------------
-
-
 SAVE_FOREVER = """
 import sys
 import numpy as np
@@ -130,7 +127,6 @@ def test_a_process_killed_while_saving_always_leaves_a_whole_file(tmp_path):
         assert len(np.unique(Dynamics.load(path).loss)) == 1
 
 
-# -- damage ------------------------------------------------------------------------------------
 def refused(path):
     with pytest.raises(InputError) as caught:
         Dynamics.load(path)
@@ -162,7 +158,6 @@ def test_the_checksums_are_what_notices(tmp_path, monkeypatch):
     assert not np.array_equal(Dynamics.load(path).correct, full().correct)
 
 
-# -- foreign -----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "value", [np.float32(1), {1, 2}, float("nan"), float("inf"), b"bytes", object(), np.arange(3)]
 )

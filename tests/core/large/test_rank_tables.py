@@ -107,8 +107,6 @@ def test_few_cells_keep_their_word_on_anything(values, bits):
     assert off <= stated <= 2.0 ** (7 - bits)
 
 
-# -- what an error of ranks does to their variance ----------------------------------------------
-
 sixtieths = st.integers(-60, 60).map(lambda i: Fraction(i, 60))
 errors = st.lists(sixtieths.map(lambda e: abs(e) / 3), min_size=2, max_size=6)
 
@@ -156,7 +154,6 @@ def test_exponential_losses_at_22_bits_keep_the_same_examples():
     assert len(kept[0] & kept[1]) >= 0.9999 * len(kept[0])
 
 
-# -- the variance of ranks that are known -------------------------------------------------------
 def test_known_ranks_give_the_variance_of_memory_bit_for_bit():
     losses = np.random.default_rng(0).integers(0, 50, (5, 1000)).astype(np.float32)
     doubled = np.stack([doubled_ranks(row) for row in losses])

@@ -141,9 +141,6 @@ def test_a_second_kind_can_be_planted_beside_the_first():
     assert np.array_equal(second.planted[first.mask()], first.planted[first.mask()])
 
 
-# -- the two parts -----------------------------------------------------------------------------
-
-
 def test_when_nothing_is_chosen_all_may_certify_and_when_all_choose_none_can():
     all_certify = plant_canaries([0, 1] * 50, share=0.2, choosing=0, rng=rng())
     assert all_certify.certifying.size == 20

@@ -52,7 +52,6 @@ def chi_square_fits(counts, expected):
     return bool(statistic < chdtri(possible.sum() - 1, TAIL))
 
 
-# Worked by hand
 def test_pair_noise_moves_to_the_next_class_cyclically():
     noisy = flip_labels([0, 1, 2, 2], 0.75, kind="pair", classes=3)
     assert noisy.flipped.sum() == 3
@@ -105,7 +104,6 @@ def test_instance_noise_flips_what_the_model_doubts_to_what_it_believes():
     assert noisy.given.tolist() == [0, 2, 0, 2]
 
 
-# Counts and the true class
 @pytest.mark.parametrize(("kind", "needs"), COUNTED)
 @settings(deadline=None, max_examples=25)
 @given(
@@ -131,7 +129,6 @@ def test_counts_are_exact_where_floats_lose_one(rate, n, count):
     assert int(rate * n) == count - 1  # The twin: what plain floats give.
 
 
-# Distributions
 def test_uniform_noise_takes_positions_and_other_classes_alike():
     y = labels_of(20_000, 5)
     noisy = flip_labels(y, 0.5, seed=1)
@@ -204,7 +201,6 @@ def test_feature_noise_sends_like_examples_the_same_way():
     assert np.bincount(new.given[new.flipped]).max() < 0.7 * 400
 
 
-# Streams, purity, types
 @pytest.mark.parametrize(("kind", "needs"), WAYS)
 def test_a_seed_gives_the_same_noise_again_and_another_seed_other_noise(kind, needs):
     y = labels_of(300, 4)
@@ -247,7 +243,6 @@ def test_noisy_labels_are_values():
         assert not array.flags.writeable
 
 
-# Bad input
 @pytest.mark.parametrize(
     ("labels", "says"),
     [(["cat", "dog"], "integers"), ([1, 1, 1], "two classes"), ([0, -1], "0 or more")],

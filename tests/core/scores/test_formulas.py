@@ -48,7 +48,6 @@ def permuted(d, order):
     )
 
 
-# -- the contract ------------------------------------------------------------------------------
 def is_one_finite_double_per_example(score):
     for n in (12, 30):
         out = score(toy(n=n))
@@ -153,7 +152,6 @@ def test_the_other_scores_need_losses_alone(name):
     assert len(SCORES[name](Dynamics.from_losses(np.random.default_rng(0).random((2, 12))))) == 12
 
 
-# -- broken scores are rejected ----------------------------------------------------------------
 def _writes(d):
     d.columns["loss"][0, 0, 0] += 1
     return scores.loss(d)
@@ -209,7 +207,6 @@ def test_the_oracle_rejects_a_variance_that_divides_by_k_minus_one():
     assert wrong != pytest.approx(oracles.SCORES["rank_variance"](d), rel=1e-12)
 
 
-# -- by hand -----------------------------------------------------------------------------------
 def test_forgetting_by_hand_in_both_conventions():
     right = np.array(
         [
@@ -263,7 +260,6 @@ def test_random_scores_are_uniform():
     assert (out < 1).all()
 
 
-# -- directions --------------------------------------------------------------------------------
 def mislabelled(n=200, seed=0):
     """Confident, mostly right proxies, and 40 examples whose label they contradict."""
     rng = np.random.default_rng(seed)

@@ -21,7 +21,6 @@ def matrices(elements, dtype, most=50):
     return shapes.flatmap(lambda s: hnp.arrays(dtype, s, elements=elements))
 
 
-# -- worked by hand ----------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.uint8])
 def test_ranks_worked_by_hand(dtype):
     # sorted: 1 (rank 1), 2 and 2 (ranks 2 and 3, mean 2.5), 9 (rank 4); divided by N = 4
@@ -34,7 +33,6 @@ def test_the_variance_worked_by_hand():
     assert out == pytest.approx([24 / 81 / 3, 0, 24 / 81 / 3], abs=1e-16)
 
 
-# -- against SciPy and loops -------------------------------------------------------------------
 @settings(max_examples=60, deadline=None)
 @given(matrices(FEW, np.float32) | matrices(FINITE, np.float32) | matrices(FINITE, np.float64))
 def test_ranks_and_variance_agree_with_scipy_numpy_and_the_oracle(losses):
@@ -66,7 +64,6 @@ def test_the_chunk_property_notices_cut_runs():
     assert (cut != 2 * rankdata(row)).any()
 
 
-# -- edges of the numbers ----------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_minus_zero_ties_with_zero(dtype):
     row = np.array([0.0, -0.0, 1.0, -0.0], dtype=dtype)
@@ -118,7 +115,6 @@ def test_the_extreme_ranks_above_do_wrap():
     assert 5 * 5 * TOP**2 >= 2**64
 
 
-# -- invariances -------------------------------------------------------------------------------
 @settings(max_examples=40, deadline=None)
 @given(matrices(FINITE, np.float32), st.randoms())
 def test_the_order_of_the_proxies_changes_no_bit(losses, random):
@@ -162,7 +158,6 @@ def test_the_input_is_left_as_it_was_and_may_be_read_only_or_strided(dtype):
     assert (rank_variance(before[:, ::-1])[::-1] == expected).all()
 
 
-# -- bad input ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("losses", "says"),
     [

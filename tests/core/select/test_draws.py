@@ -17,7 +17,6 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-# -- by hand -------------------------------------------------------------------------------------
 def test_the_only_example_that_can_be_drawn_is_drawn_and_a_seed_decides_among_others():
     assert draw([0.0, 0.0, 5.0, 0.0], 4, rng=rng()).tolist() == [2, 2, 2, 2]
     one, two, other = (draw([1.0, 2.0, 3.0], 50, rng=rng(s)) for s in (0, 0, 1))
@@ -25,7 +24,6 @@ def test_the_only_example_that_can_be_drawn_is_drawn_and_a_seed_decides_among_ot
     assert one.tolist() == two.tolist() != other.tolist()
 
 
-# -- the distribution ----------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [4095, 4096, 4097, 5 * 4096 + 3])
 def test_draws_follow_q_across_the_edges_of_blocks(n):
     q = rng(1).exponential(size=n) ** 3
@@ -51,10 +49,10 @@ def test_draws_follow_q_where_single_precision_does_not():
 
 
 def test_positions_past_two_to_the_31_are_drawn():
-    n = 2**31 + 2**30
+    n = 2**31 + 2**28
     q = np.broadcast_to(np.float64(1 / n), (n,))
     drawn = draw(q, 30_000, rng=rng())
-    counts = np.bincount(drawn >> 30, minlength=3)
+    counts = np.bincount(drawn >> 28, minlength=9)
     assert chisquare(counts).pvalue > TAIL
     assert 2**31 < drawn.max() < n
     assert drawn.min() >= 0
@@ -77,7 +75,6 @@ def test_what_has_probability_zero_is_never_drawn(values, zeros, seed):
     assert (q[drawn] > 0).all()
 
 
-# -- the order -----------------------------------------------------------------------------------
 def pairs_follow(drawn, q) -> bool:
     """Whether one draw says nothing of the next: chi-square of pairs, tail 10^-6."""
     pairs = np.bincount(drawn[0::2] * q.size + drawn[1::2], minlength=q.size**2)
@@ -120,10 +117,6 @@ def test_the_order_check_sees_ties_left_alone():
     assert chisquare(list(orders(without_ties_broken).values())).pvalue < TAIL
 
 
-# -- counts --------------------------------------------------------------------------------------
-
-
-# -- what it leaves alone, what it refuses -------------------------------------------------------
 def test_drawing_leaves_its_input_and_the_global_generator_alone():
     q = np.array([0.25, 0.75])
     q.flags.writeable = False

@@ -42,7 +42,6 @@ def permuted(d, order):
     return replace(d, columns=columns, ids=d.ids[order], labels=d.labels[order])
 
 
-# -- the cut -------------------------------------------------------------------------------------
 def test_fifty_nine_canaries_are_the_fewest_for_95_and_95():
     # 1 − 0.95^59 = 0.9515, 1 − 0.95^58 = 0.9490.
     values = np.r_[np.arange(59.0), 100.0]
@@ -100,7 +99,6 @@ def test_the_recall_holds_with_its_confidence_and_a_plain_quantile_violates_it()
     assert violations(plain_quantile, **asked) > 1500
 
 
-# -- the best of several detectors -----------------------------------------------------------------
 def promised_to_the_best(doubt_shared, *, draws):
     """How often the gate that lets most pass, of four alike, rejects too few of the canaries' kind.
 
@@ -158,7 +156,6 @@ def test_few_canaries_try_fewer_variants(canaries, tried):
         assert (ours.cut, ours.passed.tolist()) == (gate.cut, gate.passed.tolist())
 
 
-# -- choosing behind it --------------------------------------------------------------------------
 def test_too_few_are_returned_unless_filled():
     gate = gate_at([0.1, 0.3, 0.2, 1, 1, 0], 0.5)
     subset = keep_passed(gate, np.zeros(6), fraction=0.67)
@@ -195,7 +192,6 @@ def test_a_choice_that_ignored_the_gate_would_be_caught():
     assert set(np.argsort(score)[-5:]) != slow
 
 
-# -- detectors and choosers ----------------------------------------------------------------------
 @pytest.mark.parametrize("name", DETECTORS)
 def test_every_detector_puts_a_wrong_label_below_a_right_one(name):
     z = np.zeros((2, 3, 6, 3))
@@ -260,7 +256,6 @@ def test_half_el2n_prefers_the_hard_and_does_not_leave_out_the_easy():
     assert np.bincount(top // 300, minlength=3).tolist() == [300, 150, 0]
 
 
-# -- the rule in one call ------------------------------------------------------------------------
 @pytest.mark.parametrize("chooser", CHOOSERS)
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_one_call_is_the_three_steps(detector, chooser):
@@ -279,7 +274,6 @@ def test_the_default_is_frozen():
     assert (RULES["gated"].parameters, CONFIDENCE) == (how, 0.95)
 
 
-# -- bad input -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("canaries", [np.ones(2, dtype=bool), np.array([1, 0]), np.ones(3, bool)])
 def test_canaries_must_be_a_mask_of_some_and_not_all(canaries):
     with pytest.raises(InputError, match="canaries must"):

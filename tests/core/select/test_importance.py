@@ -22,7 +22,6 @@ def plan_of(*q):
     return Importance(np.array(q, dtype=float), "by hand", {})
 
 
-# Worked by hand
 def test_smoothing_adds_its_multiple_of_the_mean_to_every_score():
     # The mean is 1, so q ∝ (0.5, 1.5, 2.5).
     plan = importance([0, 1, 2], smoothing=0.5)
@@ -65,7 +64,6 @@ def test_the_exponent_tempers_the_weights_and_gives_up_unbiasedness():
     assert half.effective_size == full.effective_size  # a property of q alone
 
 
-# Against exact arithmetic
 @settings(deadline=None, max_examples=60)
 @given(scores, st.sampled_from([0.05, 0.1, 0.5, 1.0, 7.0]))
 def test_importance_equals_equation_seven(score, xi):
@@ -86,7 +84,6 @@ def test_smoothing_and_the_uniform_hybrid_are_one_family(score, k):
         assert importance(score, smoothing=1 / k).probabilities != exact_q
 
 
-# Theory
 @settings(deadline=None, max_examples=60)
 @given(scores, st.integers(0, 9))
 def test_weighted_draws_estimate_the_plain_mean_exactly(score, seed):
@@ -133,7 +130,6 @@ def test_a_weight_past_the_largest_float_is_refused_with_the_remedy():
         proportional([1.0, 1e-310])
 
 
-# The value object
 def test_plans_compare_by_value_pickle_and_keep_the_callers_array_apart():
     q = np.array([0.5, 0.5])
     plan = Importance(q, "by hand", {})
@@ -146,7 +142,6 @@ def test_plans_compare_by_value_pickle_and_keep_the_callers_array_apart():
     json.dumps(importance([1, 2], smoothing=np.float32(0.1)).parameters)
 
 
-# Bad input
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(
     ("score", "says"),

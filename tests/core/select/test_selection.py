@@ -46,7 +46,6 @@ def shuffled_ids(n, seed):
     return np.random.default_rng(seed).permutation(10 * n)[:n]
 
 
-# Worked by hand
 def test_the_subset_has_the_exact_size_where_floats_would_lose_one():
     assert len(keep_top(np.arange(50_000), fraction=0.29)) == 14_500
     assert int(0.29 * 50_000) == 14_499  # Counterexample: what plain floats give.
@@ -104,7 +103,6 @@ def test_stratified_hands_out_evenly_from_the_smallest_bin():
     assert np.bincount(even.indices // 30).tolist() == [15, 15, 15]
 
 
-# Against the slow versions
 @settings(deadline=None, max_examples=60)
 @given(scores, fractions, seeds)
 def test_every_rule_equals_its_slow_version(score, fraction, seed):
@@ -152,7 +150,6 @@ def test_quotas_are_the_closest_to_proportion_when_no_class_is_too_small(sizes, 
         assert oracle.distance(shared, shares) == best
 
 
-# Properties of all rules
 @pytest.mark.parametrize("name", RULES)
 @settings(deadline=None, max_examples=30)
 @given(score=scores, fraction=fractions, seed=seeds)
@@ -196,7 +193,6 @@ def test_uniform_draws_do_not_follow_the_tie_break():
     assert abs(len(ties & drawn) - 500) < 67
 
 
-# Bad input
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize(
     ("score", "how", "says"),
@@ -244,7 +240,6 @@ def test_arguments_of_one_rule_are_checked_even_without_ties(call, says):
         call(np.arange(10.0))
 
 
-# The value object
 def test_subset_indices_are_int64_and_read_only_and_not_the_callers_array():
     mine = np.array([0, 2], dtype=np.int32)
     subset = Subset(mine, "by hand", {}, total=3)

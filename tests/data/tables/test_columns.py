@@ -310,7 +310,6 @@ def test_every_kind_of_column_follows_its_row_in_any_order():
     assert np.array_equal(moved.x, data.x[order])
 
 
-# -- leaks ----------------------------------------------------------------------------------------
 def with_leak(share=0.0, n=400):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, n)
@@ -381,7 +380,6 @@ def test_a_group_whose_label_is_one_is_named_and_stays():
     assert leak.left_out  # the twin: two names for each class are the label in other words
 
 
-# -- problems -------------------------------------------------------------------------------------
 def test_all_problems_of_a_file_are_one_message(tmp_path):
     text = "nr,ok,x,y\n1,maybe,1,a\n1,yes,2,a\n2,no,3,a\n"
     (tmp_path / "a.csv").write_text(text, encoding="utf-8")
@@ -402,7 +400,7 @@ def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
         read_data(tmp_path / "a.tsv", label="kind")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.text(max_size=12), min_size=6, max_size=6), st.integers(0, 3))
 def test_any_column_of_text_is_encoded_or_left_out_and_nothing_else(cells, times):
     table = pa.table({"c": cells * (times + 1), "x": np.arange(6.0 * (times + 1)) / 2})

@@ -56,7 +56,6 @@ def on_disk(dataset, folder, **options):
     return folder
 
 
-# -- reading -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("width", [6, None], ids=["fixed length", "any length"])
 def test_vectors_and_class_names(tmp_path, width):
     saved = vectors(width)
@@ -105,7 +104,6 @@ def test_a_data_set_in_memory_is_read_as_from_disk(tmp_path):
         read_data(DatasetDict(train=made))
 
 
-# -- and back ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("made", [vectors, pictures])
 def test_what_is_written_is_loaded_with_its_features(tmp_path, made):
     saved = made()
@@ -123,7 +121,6 @@ def test_what_is_written_is_loaded_with_its_features(tmp_path, made):
     assert scored["score"][:] == (np.arange(N) / 2).tolist()
 
 
-# -- the commands --------------------------------------------------------------------------------
 @pytest.mark.parametrize("made", [vectors, pictures])
 def test_pruning_a_saved_data_set_gives_one_that_datasets_loads(tmp_path, dris, made):
     saved = made()

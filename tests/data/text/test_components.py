@@ -96,7 +96,6 @@ def test_components_tell_topics_apart():
     assert (near == data.labels).mean() > 0.95
 
 
-# -- sentences ------------------------------------------------------------------------------------
 class FakeModel:
     """Numbers by content, and a count of the texts that were asked for."""
 

@@ -25,10 +25,6 @@ from dris.learn.proxies import train_proxies
 from dris.learn.ranking.rank_shards import rank_shards
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import DivergedError
-from experiments.runner import run
-from experiments.scales import scale_of
-from experiments.spec import CLEAN, Cell, Noise
-from experiments.workspace import Workspace
 from made_people import write_people
 from made_shards import losses_of, write_shards
 
@@ -153,7 +149,6 @@ def store(request, tmp_path):
     os.close(folder)
 
 
-# -- the same bytes ------------------------------------------------------------------------------
 def test_networks_give_the_bytes_of_the_local_engine_and_are_not_trained_again(
     cluster, steps, whole, store, tmp_path
 ):
@@ -224,24 +219,6 @@ def test_shards_ranked_on_the_cluster_are_those_ranked_here(cluster, tmp_path):
         assert [(there / n).read_bytes() for n in names] == [(here / n).read_bytes() for n in names]
 
 
-def test_cells_of_an_experiment_run_on_the_cluster_leave_the_records_they_leave_here(
-    cluster, tmp_path
-):
-    bed = scale_of("smoke").setups[0]
-    cells = [
-        Cell("static", bed.source, noise, bed.ensemble, rule, 0.25, bed.target, 0)
-        for noise in (CLEAN, Noise("uniform", 0.1))
-        for rule in ("random", "rank_variance")
-    ]
-    here, there = tmp_path / "here", tmp_path / "there"
-    run(cells, out=here, workspace=Workspace(here / "runs"), workers=1)
-    run(cells, out=there, workspace=Workspace(there / "runs"), engine=on(cluster))
-    names = [f"{cell.key}.json" for cell in cells]
-    for name in names:
-        assert (there / "records" / name).read_bytes() == (here / "records" / name).read_bytes()
-
-
-# -- what is killed ------------------------------------------------------------------------------
 def test_a_killed_worker_process_costs_its_own_steps_only(
     cluster, steps, whole, store, tmp_path, say
 ):
@@ -321,7 +298,6 @@ def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path, s
     assert counted(steps)["b"] == counted(steps)["c"] == 24
 
 
-# -- tasks of any kind ---------------------------------------------------------------------------
 def doubled(value, shared, tick):
     for _ in range(value):
         tick()

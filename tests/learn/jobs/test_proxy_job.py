@@ -72,7 +72,6 @@ class Ticks:
         self.count += 1
 
 
-# --- the key
 def other_labels():
     y = table()[1].copy()
     y[0] = (y[0] + 1) % 3
@@ -208,7 +207,6 @@ def test_models_that_share_a_name_are_refused_where_there_is_a_store(tmp_path):
             assert train_proxies(x, y, **named).proxies == 2  # the twin: fine without a store
 
 
-# --- the store
 @pytest.mark.parametrize("record", ["all", "scored"])
 def test_a_store_changes_no_byte_and_a_finished_run_is_not_trained_again(
     record, tmp_path, monkeypatch
@@ -270,7 +268,6 @@ def test_it_trains_in_one_thread_and_leaves_the_number_of_threads_as_it_was():
         torch.set_num_threads(before)
 
 
-# --- killed with all its processes
 @pytest.mark.slow
 @pytest.mark.parametrize(("workers", "kills"), [(1, 2), (2, 1)])
 def test_killed_at_random_moments_it_ends_with_the_bytes_of_an_undisturbed_run(

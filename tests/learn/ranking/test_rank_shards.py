@@ -140,7 +140,6 @@ def test_ties_at_the_cut_are_broken_by_the_hash_whatever_the_order(tmp_path):
     assert kept[0] == kept[1] != list(range(N // 10))
 
 
-# -- going on after a kill ----------------------------------------------------------------------
 class Killed(BaseException):
     """As SIGKILL: nothing below it cleans up."""
 
@@ -233,7 +232,6 @@ def test_two_processes_write_the_bytes_of_one(tmp_path, monkeypatch):
     assert files_of(tmp_path / "out1") == files_of(tmp_path / "out2")
 
 
-# -- what is refused, and what is said ----------------------------------------------------------
 def test_a_folder_with_other_scores_is_left_alone_unless_forced(shards, tmp_path):
     rank_shards(shards, tmp_path / "out", workers=1)
     before = files_of(tmp_path / "out")

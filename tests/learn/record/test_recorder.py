@@ -61,7 +61,6 @@ def assert_same(a: Dynamics, b: Dynamics) -> None:
         assert one.tobytes() == other.tobytes()
 
 
-# -- what is recorded -----------------------------------------------------------------------
 def test_two_examples_worked_by_hand():
     recorder = Recorder(2)
     recorder.update([1, 0], [[0.0, 3.0], [1.0, 1.0]], [0, 1])
@@ -168,7 +167,6 @@ def test_gradient_norm_is_that_of_the_gradient_written_out(record):
         assert norms[i] == pytest.approx(math.hypot(*written_out), rel=1e-9)
 
 
-# -- tensors, lists, ids --------------------------------------------------------------------
 @pytest.mark.parametrize("precision", ["float16", "bfloat16", "float32", "float64"])
 def test_tensors_with_gradients_in_any_precision(precision):
     torch = pytest.importorskip("torch", reason="torch is an optional extra")
@@ -238,7 +236,6 @@ def test_any_ids_find_their_place(ids):
     assert_same(d, Dynamics.from_logits(z[None], y, ids=ids))
 
 
-# -- refusals -------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -376,7 +373,6 @@ def test_dynamics_wait_for_what_they_need():
         part.dynamics()
 
 
-# -- state ----------------------------------------------------------------------------------
 def through_json(state: dict[str, Any]) -> dict[str, Any]:
     """The state with its plain values written and read as JSON, its arrays as bytes."""
     plain = {k: v for k, v in state.items() if not isinstance(v, np.ndarray)}
@@ -447,7 +443,6 @@ def test_a_state_that_is_not_whole_is_refused(key):
         Recorder(2).load_state_dict(state)
 
 
-# -- merging --------------------------------------------------------------------------------
 def ranks(record: str, z: np.ndarray, y: np.ndarray, how: str, world: int = 3) -> list[Recorder]:
     """Recorders that share each epoch's examples anew, padded so that all get equally many."""
     rng, n = np.random.default_rng(5), len(y)
@@ -527,10 +522,6 @@ def test_recorders_of_different_epochs_or_examples_do_not_merge():
         one.merge([Recorder(3)])
 
 
-# -- in training ----------------------------------------------------------------------------
-
-
-# -- beside the AUM authors' package --------------------------------------------------------
 @pytest.mark.parametrize("size", [2, 16, 50])
 @pytest.mark.parametrize("record", ["all", "scored"])
 def test_the_aum_package_agrees_on_the_same_logits(size, record, tmp_path):
@@ -552,7 +543,6 @@ def test_the_aum_package_agrees_on_the_same_logits(size, record, tmp_path):
     assert SCORES["aum"](recorder.dynamics()) != pytest.approx(theirs[::-1], rel=1e-6, abs=1e-6)
 
 
-# -- the short ways -------------------------------------------------------------------------
 @given(st.integers(1, 6), st.integers(2, 5), st.sampled_from([np.float32, np.float64]), st.data())
 @settings(max_examples=150, deadline=None)
 def test_margins_alone_are_those_of_the_trajectories_to_the_last_bit(n, classes, dtype, data):

@@ -81,7 +81,6 @@ def only_folder(root):
     return folder
 
 
-# Worked by hand
 def arrays(*values):
     return {"x": np.array(values)}
 
@@ -117,7 +116,6 @@ def test_saving_epoch_one_again_starts_over_and_keeps_no_later_epoch(tmp_path):
         assert [r["x"].tolist() for r in run.checkpoint().records] == [[-1]]
 
 
-# Keys, roots, fingerprints
 def test_the_same_key_is_the_same_run_whatever_its_order(tmp_path):
     store = Store(tmp_path)
     one = store.run({"a": 1, "b": {"c": [1, 2], "d": None}})
@@ -168,7 +166,6 @@ def test_a_fingerprint_sees_values_not_memory(shape, random):
     assert fingerprint(b) != fingerprint(a)
 
 
-# Killed anywhere
 def test_thirty_kills_at_random_moments_lose_no_epoch_and_no_byte(tmp_path, nursery):
     big = {"width": 20_000, "pause": 0.001}
     nursery.run(tmp_path / "warm", **big)
@@ -254,7 +251,6 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_epochs(tmp_path, nursery):
     )
 
 
-# Several processes
 def until(condition):
     limit = time.monotonic() + 20
     while not condition():
@@ -348,7 +344,6 @@ def test_epochs_come_in_order_and_arrays_are_never_converted_in_silence(tmp_path
         assert run.checkpoint().epoch == 1
 
 
-# Damage
 def damages(whole):
     """Changed bytes all over a file, cut off, emptied."""
     for at in np.linspace(0, len(whole) - 1, 9).astype(int):
@@ -414,7 +409,6 @@ def test_a_record_that_is_missing_or_of_another_epoch_or_run_is_recomputed(
     assert contents(tmp_path / "start") == undisturbed
 
 
-# Listing and cleaning
 @pytest.fixture
 def zoo(tmp_path, monkeypatch):
     """One run of each state, by the name of the state."""
@@ -543,7 +537,6 @@ def test_a_cleaning_that_was_killed_half_way_is_finished_by_the_next(tmp_path, m
     assert list(tmp_path.iterdir()) == []
 
 
-# Results without dynamics
 def finished_with_an_outcome(root):
     run = Store(root).run({"model": "target"})
     with run.locked():

@@ -34,7 +34,6 @@ def built(model, seed=0, data=None):
     return kind.build(job, ready, passes, job.stream), ready
 
 
-# --- the contract, for every kind
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_whatever_trains_learns_measures_and_tells_its_accuracy(model):
     trainer, ready = built(model)
@@ -70,7 +69,6 @@ def test_a_state_leads_to_where_it_was_taken_or_there_is_none(model):
     assert not np.array_equal(fresh.measure(at)[0], whole.measure(at)[0])  # the twin
 
 
-# --- the registry
 def test_a_model_by_name_is_of_one_kind_only_and_its_name_means_one_thing():
     pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
     names = [name for kind in TRAINERS for name in kind.names()]

@@ -79,7 +79,6 @@ def test_models_with_probabilities_alone_give_their_logarithms(classes):
     assert softmax(z, axis=1) == pytest.approx(model.predict_proba(x), rel=1e-5)
 
 
-# -- the last layer ----------------------------------------------------------------------------
 def numeric_norm(loss_of, weights, step=1e-5):
     """‖∂loss/∂weights‖ by central differences, one weight at a time."""
     total = 0.0
@@ -140,7 +139,6 @@ def test_a_model_without_a_last_layer_has_no_gradient_norm():
         penultimate_of(GaussianNB().fit(x, y), x)
 
 
-# -- what can be a proxy -----------------------------------------------------------------------
 def test_models_that_cannot_be_proxies_are_refused_with_a_way_out():
     from sklearn.linear_model import LogisticRegression, SGDRegressor
 

@@ -44,7 +44,6 @@ class Stream(IterableDataset):
         return iter(images())
 
 
-# --- what is computed
 @pytest.mark.parametrize("batch_size", [1, 3, 10, 256])
 def test_features_are_those_of_each_example_alone_in_eval_mode(batch_size):
     x, net = images(), network()
@@ -89,7 +88,6 @@ def test_a_dataset_gives_the_features_of_its_array(labels):
     assert np.array_equal(a, extract_features(net, x, batch_size=4))
 
 
-# --- no trace is left
 @pytest.mark.parametrize("data", [images, lambda: Pictures(images())], ids=["array", "dataset"])
 @pytest.mark.parametrize("kept", [True, False])
 def test_random_state_and_modes_and_weights_are_left_alone(data, kept, tmp_path):
@@ -124,7 +122,6 @@ def test_modes_are_restored_when_the_backbone_fails():
     assert net[0].training
 
 
-# --- bad inputs
 @pytest.mark.parametrize(
     ("backbone", "x", "how", "message"),
     [
@@ -145,7 +142,6 @@ def test_bad_inputs_are_refused_with_a_sentence(backbone, x, how, message):
         extract_features(backbone, x, **how)
 
 
-# --- kept in the store
 def refuse(*_):
     raise AssertionError("computed although the features were kept")
 

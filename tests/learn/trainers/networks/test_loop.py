@@ -58,7 +58,6 @@ def bytes_of(trained):
     return {name: np.array(a).tobytes() for name, a in trained.state().items()}
 
 
-# --- batches
 def test_only_the_given_rows_are_trained_on():
     rows = np.array([3, 4, 8, 20, 41, 59])
     for epoch in watched(network(rows=rows, batch_size=4), 2):
@@ -73,7 +72,6 @@ def test_augmentation_changes_what_the_network_sees_and_not_the_order_of_the_dat
     assert not np.allclose(seen[0][1], plain[0][1])
 
 
-# --- steps
 @pytest.mark.parametrize("wrong", [None, "momentum", "decay", "rate"])
 def test_training_is_sgd_on_the_mean_cross_entropy_with_momentum_and_weight_decay(wrong):
     x, y = table()
@@ -99,7 +97,6 @@ def test_batch_logits_are_those_before_the_step():
     np.testing.assert_allclose(logits, z[at] @ weight.T + bias, atol=1e-5)
 
 
-# --- measuring
 @pytest.mark.parametrize("model", ["small_cnn", with_batch_norm, with_dropout])
 def test_measuring_changes_nothing(model):
     plain, measured = network(model, images()), network(model, images())
@@ -170,7 +167,6 @@ def test_accuracy_counts_other_examples_under_the_training_datas_normalisation()
     assert len(trained.measure(np.arange(150))[0]) == 150  # back on its own data
 
 
-# --- randomness
 @pytest.mark.parametrize("of", ["tensor", "dataset"])
 def test_no_global_random_state_is_used_or_changed(of):
     def run():
@@ -198,7 +194,6 @@ def test_dropout_differs_between_epochs_and_seeds():
     assert any(not np.allclose(one[i], two[i]) for i in range(60))
 
 
-# --- going on
 @pytest.mark.parametrize("model", ["linear", "small_cnn", with_dropout, with_batch_norm])
 @pytest.mark.parametrize("cut", [0, 1, 2])
 def test_going_on_from_a_state_gives_the_bytes_of_no_interruption(model, cut):
@@ -219,7 +214,6 @@ def test_going_on_from_a_state_gives_the_bytes_of_no_interruption(model, cut):
     assert logits[0] == logits[1]
 
 
-# --- devices and formats
 def test_mixed_precision_everywhere_trains_otherwise_and_measures_in_full():
     plain, mixed = (
         network("small_cnn", images(), mixed_precision=mixed) for mixed in (False, "everywhere")
@@ -252,7 +246,6 @@ def test_logits_handed_on_several_at_once_are_those_of_every_step(monkeypatch, s
     assert handed == {1: [1] * 20, 3: [3, 3, 3, 1] * 2, 100: [10, 10]}[steps]
 
 
-# --- what goes wrong
 def test_the_step_named_is_the_first_that_is_not_finite():
     losses = []
     trained = network("fc", learning_rate=1e30, batch_size=6)

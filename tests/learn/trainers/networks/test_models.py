@@ -27,7 +27,6 @@ def batch(shape, n=4):
     return torch.randn((n, *shape), generator=torch.Generator().manual_seed(n))
 
 
-# --- shapes, features, gradients
 @pytest.mark.parametrize(("name", "shape"), SHAPES)
 def test_features_then_head_are_the_logits(name, shape):
     model = build_model(name, shape, 7, seed=0).eval()
@@ -78,7 +77,6 @@ def test_dense_models_read_vectors_and_mlp_takes_any_widths():
     assert [m.out_features for m in model.modules() if isinstance(m, nn.Linear)] == [32, 16, 8, 2]
 
 
-# --- random numbers
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(name):
     torch.rand(3)  # where the global stream stands must not matter
@@ -116,7 +114,6 @@ def test_building_without_the_fork_would_move_the_global_state():
     assert not torch.equal(torch.get_rng_state(), before)
 
 
-# --- the user's own
 class OwnNet(nn.Module):
     def __init__(self, input_shape, classes):
         super().__init__()
@@ -155,7 +152,6 @@ def test_an_import_path_is_a_model(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "own_models_a")
 
 
-# --- bad input
 def fails(message, spec="linear", shape=(4,), classes=2, seed=0):
     with pytest.raises(InputError, match=message) as caught:
         build_model(spec, shape, classes, seed=seed)

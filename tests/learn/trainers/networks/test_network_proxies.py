@@ -60,7 +60,6 @@ def broken(shape, classes):
     return Classifier(Breaks(), nn.Linear(shape[0], classes))
 
 
-# --- the same bits
 @pytest.mark.slow
 def test_the_result_is_the_same_for_one_two_and_three_workers(tmp_path):
     how = {
@@ -104,7 +103,6 @@ def test_stopping_at_the_scored_epoch_gives_the_snapshot_of_the_whole_training()
     )
 
 
-# --- record
 def test_scored_has_the_snapshot_of_all_and_totals_of_the_training_batches():
     x, y = images(n=20)
     every = proxies((x, y), model="small_cnn")
@@ -128,7 +126,6 @@ def test_scored_has_the_snapshot_of_all_and_totals_of_the_training_batches():
     assert not np.allclose(every.totals().margin[0], margins, rtol=1e-2)
 
 
-# --- what may be a model
 def test_networks_and_estimators_make_one_ensemble():
     x, y = images(n=30)
     result = proxies((x, y), proxies=4, model=["fc", "sgd_log", "sklearn_mlp", "linear"])
@@ -161,7 +158,6 @@ def test_a_model_by_import_path_works_in_every_process(workers, tmp_path, monkey
     assert result.provenance["proxies"][0]["model"] == f"{name}:build"
 
 
-# --- bags and folds
 def test_cross_fitted_values_are_those_of_the_folds_networks():
     x, y = table()
     result = proxies((x, y), cross_fit=3, gradient_norm=True)
@@ -176,7 +172,6 @@ def test_cross_fitted_values_are_those_of_the_folds_networks():
         np.testing.assert_allclose(result.loss[1, :, i], np.mean(others, axis=0), rtol=1e-6)
 
 
-# --- provenance, data sets, progress
 def test_test_accuracy_is_in_the_provenance():
     x, y = table(n=120)
     result = proxies((x[:80], y[:80]), test=(x[80:], y[80:]), model=["fc", "sgd_log"])
@@ -212,7 +207,6 @@ def test_a_data_set_gives_the_dynamics_of_its_array(workers, tmp_path):
     assert saved(of_set, tmp_path) == saved(of_array, tmp_path)
 
 
-# --- divergence
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("record", ["all", "scored"])
 def test_a_proxy_that_diverges_is_named_and_the_others_go_on(workers, record):
@@ -245,17 +239,12 @@ def test_an_error_of_the_users_code_is_not_taken_for_divergence(error):
     assert "diverged" not in str(caught.value)
 
 
-# --- the attacker
 def test_an_attacker_that_diverges_says_so():
     hot = Recipe(epochs=2, batch_size=16, learning_rate=1e30)
     with pytest.raises(InputError, match=r"^attacker diverged at epoch 1: .* step \d"):
         attacker_norms(*table(), model="fc", recipe=hot)
 
 
-# --- errors, last: one ends the worker processes, and new ones take seconds to start
-
-
-# --- a user's own module
 def for_other_inputs(shape, classes):
     """A network built for one feature more than there is."""
     return nn.Sequential(nn.Linear(shape[0] + 1, classes))

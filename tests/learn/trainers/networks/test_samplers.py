@@ -31,7 +31,6 @@ def by_hand(*q):
     return Importance(np.array(q), "by hand", {})
 
 
-# -- by hand -------------------------------------------------------------------------------------
 def test_the_exponent_of_the_plan_tempers_the_weights():
     def weights(exponent):
         return ImportanceSampler(plan_of(exponent=exponent), num_samples=4).weights
@@ -40,7 +39,6 @@ def test_the_exponent_of_the_plan_tempers_the_weights():
     assert weights(0.0).tolist() == [1.0] * 10
 
 
-# -- epochs --------------------------------------------------------------------------------------
 def test_an_epoch_is_drawn_from_seed_and_epoch_alone():
     plan = plan_of(50)
     sampler, same = ImportanceSampler(plan, seed=3), ImportanceSampler(plan, seed=3)
@@ -64,7 +62,6 @@ def test_every_iteration_is_a_new_epoch_unless_one_is_set():
     assert sampler.epoch == 3
 
 
-# -- many processes ------------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [1, 2, 7, 10, 64])
 @pytest.mark.parametrize("world_size", [1, 2, 3, 8, 11])
 def test_the_ranks_together_hold_the_draws_of_one_process_and_padding(n, world_size):
@@ -89,7 +86,6 @@ def test_padding_follows_q_and_does_not_repeat_the_first_draws():
     assert padding != [int(first.draws(epoch)[0]) for epoch in range(600)]
 
 
-# -- stopping and going on -----------------------------------------------------------------------
 def resumed(state, **arguments):
     sampler = ImportanceSampler(plan_of(50), **arguments)
     sampler.load_state_dict(json.loads(json.dumps(state)))
@@ -169,7 +165,6 @@ def test_a_damaged_state_is_refused_and_changes_nothing(change, says):
     assert sampler.state_dict() == before
 
 
-# -- the distribution ----------------------------------------------------------------------------
 def off_by(sampler, weights, goes=400) -> float:
     """Standard errors between the mean of f over all examples and that of w·f over draws.
 
@@ -193,7 +188,6 @@ def test_the_mean_of_weighted_draws_is_unbiased(world):
     assert off_by(sampler, wrong) > LIMIT
 
 
-# -- in a DataLoader -----------------------------------------------------------------------------
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_data_loader_yields_examples_with_their_weights(workers):
     plan = plan_of(20)
@@ -224,7 +218,6 @@ def test_a_sampler_survives_pickling_and_copying_mid_epoch():
     assert pickle.loads(pickle.dumps(data))[3] == (3, -3, sampler.weights[3])
 
 
-# -- what is refused -----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -264,7 +257,6 @@ def test_bad_arguments_are_refused_in_one_sentence(call, says):
     assert "\n" not in str(caught.value)
 
 
-# -- any vector of weights ------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
 def test_any_vector_of_weights_draws_in_proportion(kind):
     sampler = ImportanceSampler(weights=kind([0.0, 1.0, 3.0]), seed=0, num_samples=40_000)

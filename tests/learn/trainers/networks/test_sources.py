@@ -31,7 +31,6 @@ def everything(source, n):
     return next(iter(source.batches([np.arange(n)]))).numpy()
 
 
-# --- normalisation
 def test_images_are_normalised_by_each_channels_mean_and_deviation():
     x, _ = images(n=50)
     x[:, 1] //= 3
@@ -103,7 +102,6 @@ def test_image_batches_lie_channels_last_from_both_sources():
         assert cropped(batch, 0).is_contiguous(memory_format=torch.channels_last)
 
 
-# --- a user's data set
 class Items(Dataset):
     """Whatever each item is made of."""
 
@@ -151,7 +149,6 @@ def test_bytes_are_moved_as_bytes_and_all_else_in_single_precision(monkeypatch, 
     np.testing.assert_array_equal(batch, x.astype(np.float32))
 
 
-# --- augmentation
 def test_every_crop_is_a_window_of_the_reflected_image_flipped_or_not_by_its_own_draw():
     x, _ = images(n=300, size=12)
     x = np.random.default_rng(1).permuted(np.arange(300 * 3 * 144) % 251).reshape(x.shape)

@@ -51,7 +51,6 @@ def bits(dynamics):
     return held if p is None else [*held, ("p", p.values.tobytes()), ("fold", p.fold.tobytes())]
 
 
-# --- worked out elsewhere
 @pytest.mark.parametrize("hidden", [None, 5])
 @pytest.mark.parametrize("wrong", [{}, {"weight_decay": 0.1}, {"momentum": 0.5}], ids=str)
 def test_heads_follow_the_loop_oracle_and_the_oracle_notices_another_recipe(hidden, wrong):
@@ -130,10 +129,6 @@ def test_one_step_is_the_gradient_that_torch_traces(hidden):
         np.testing.assert_allclose(stack.state()["model.weights"][m], want, atol=1e-5)
 
 
-# --- folds
-
-
-# --- class probabilities
 def losses_of(dynamics):
     """The out-of-fold loss at the scored epoch, by the columns and by the class probabilities."""
     p = dynamics.probabilities.dense()
@@ -204,7 +199,6 @@ def test_with_many_classes_the_likeliest_are_kept_and_the_others_share_the_rest(
     np.testing.assert_array_equal(again.probabilities.dense(), dense)
 
 
-# --- the epoch
 def test_the_scored_epoch_is_where_the_out_of_fold_loss_is_smallest():
     x, y = toy(n=200, width=30)
     how = {"cross_fit": 4, "recipe": Recipe(12, 16, 0.3)}
@@ -299,7 +293,6 @@ def test_a_network_that_stops_by_itself_goes_on_after_a_kill_to_the_same_bytes(
     assert bits(train(x, y, store=tmp_path, **how)) == bits(whole)  # and from the store
 
 
-# --- ids, bags, company
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"record": "scored"}], ids=str)
 @pytest.mark.parametrize("model", [Head(5), Head(5, True), "linear_head", "sgd_log"], ids=str)
 def test_the_same_rows_in_another_order_give_the_same_values_bit_for_bit(how, model):
@@ -326,7 +319,6 @@ def test_a_proxy_does_not_depend_on_its_company(how):
     assert bits(mixed.only([0, 2])) == bits(replace(three.only([0, 2]), probabilities=None))
 
 
-# --- the same bytes
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}], ids=str)
 def test_one_two_and_eight_workers_give_the_same_bytes(how, monkeypatch):
     x, y = toy(n=300)
@@ -374,7 +366,6 @@ def test_training_needs_neither_torch_nor_scikit_learn_nor_processes():
     assert run_python("-c", code) == "[]\n"
 
 
-# --- what can go wrong
 def test_one_wild_model_of_a_stack_leaves_its_neighbours_alone(monkeypatch):
     x, y = toy()
     calm = train(x, y, proxies=3)
@@ -392,7 +383,6 @@ def test_one_wild_model_of_a_stack_leaves_its_neighbours_alone(monkeypatch):
     assert [p["stream"] for p in got.provenance["proxies"]] == [["proxy", 0], ["proxy", 2]]
 
 
-# --- the store
 @pytest.mark.parametrize("how", [{}, {"cross_fit": 3}, {"record": "scored"}], ids=str)
 def test_a_second_call_takes_the_result_from_the_store(how, tmp_path, monkeypatch):
     x, y = toy()
@@ -406,19 +396,6 @@ def test_a_second_call_takes_the_result_from_the_store(how, tmp_path, monkeypatc
     assert seen[-1] == (total, total)
     with pytest.raises(pytest.fail.Exception):
         train(x, y, store=tmp_path, seed=1, **how)  # the twin
-
-
-@pytest.mark.parametrize("model", [Head(5), "sgd_log"], ids=str)
-def test_a_store_counts_the_proxies_that_it_held_and_those_that_were_trained(model, tmp_path):
-    x, y = toy()
-    store = Store(tmp_path)
-    how = {"model": model, "store": store}
-    train(x, y, proxies=3, cross_fit=2, **how)
-    assert (store.tally.found, store.tally.trained) == (0, 3)
-    train(x, y, proxies=3, cross_fit=2, **how)
-    assert (store.tally.found, store.tally.trained) == (3, 3)
-    train(x, y, proxies=2, seed=1, **how)
-    assert (store.tally.found, store.tally.trained) == (3, 5)
 
 
 class Killed(BaseException):
