@@ -7,7 +7,6 @@ Both ask the same: from what a random sample shows, how many are there in all?
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 # Beyond this many standard deviations (plus as many items) no tail of ours is above 1e-100.
 _REACH = 60
@@ -68,24 +67,3 @@ def most_marked(seen: int, *, total: int, drawn: int, delta: float) -> int:
         else:
             high = middle
     return low
-
-
-def chances_of(trials: int, p: float) -> NDArray[np.float64]:
-    """P(X = k) for k = 0..trials, where X ~ Binomial(trials, p), 0 < p < 1; exact to about 1e-12.
-
-    Built up from exact ratios of neighbours and normalised by their sum.
-    """
-    k = np.arange(trials, dtype=np.float64)
-    logs = np.concatenate(([0.0], np.cumsum(np.log((trials - k) / (k + 1) * (p / (1 - p))))))
-    chances = np.exp(logs - logs.max())
-    return np.asarray(chances / chances.sum())
-
-
-def at_most(trials: int, p: float) -> NDArray[np.float64]:
-    """P(X ≤ k) for k = 0..trials."""
-    return np.minimum(np.cumsum(chances_of(trials, p)), 1.0)
-
-
-def at_least(trials: int, p: float) -> NDArray[np.float64]:
-    """P(X ≥ k) for k = 0..trials, small ones summed from their own terms."""
-    return at_most(trials, 1 - p)[::-1]

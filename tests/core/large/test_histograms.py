@@ -111,8 +111,3 @@ def test_the_key_at_a_place_is_the_one_a_sort_puts_there(keys, data):
 def test_a_grid_with_too_few_or_too_many_cells_is_refused(bits):
     with pytest.raises(InputError, match="bits must be"):
         Grid.whole(np.dtype(np.uint32), bits=bits)
-
-
-def test_keys_of_another_width_are_refused():
-    with pytest.raises(InputError, match="uint32, got uint64"):
-        counted([1]) and Counter(WHOLE).add(np.array([1], dtype=np.uint64))

@@ -134,8 +134,6 @@ def test_the_bits_of_floats_themselves_are_not_in_their_order():
 def test_nan_is_refused_and_infinity_has_its_place(kind):
     with pytest.raises(InputError, match="NaN has no place"):
         ordered_keys(np.array([1.0, np.nan], dtype=kind))
-    with pytest.raises(InputError, match="float16"):
-        ordered_keys(np.zeros(2, dtype=np.float16))
     floats = np.array([-np.inf, -1, -0.0, 1, np.inf], dtype=kind)
     before = floats.tobytes()
     keys = ordered_keys(floats)

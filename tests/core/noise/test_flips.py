@@ -291,11 +291,3 @@ def test_bad_rates_are_refused(kind, needs, rate):
 def test_bad_arguments_are_refused_by_name(asked, says):
     with pytest.raises(InputError, match=says):
         flip_labels([0, 1, 2], **{"rate": 0.5, **asked})
-
-
-@pytest.mark.parametrize(
-    ("given", "true"), [([0, 1], [0]), ([], []), ([0.5], [1]), ([0], ["a"]), ([[0]], [[0]])]
-)
-def test_noisy_labels_refuse_what_does_not_pair_up(given, true):
-    with pytest.raises(InputError, match=r"given|true"):
-        NoisyLabels(np.array(given), np.array(true), {})

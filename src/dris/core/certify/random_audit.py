@@ -64,13 +64,6 @@ def audit_limit(*, size: int, checked: int, wrong: int, delta: float = 0.05) -> 
     >>> print(audit_limit(size=12_500, checked=60, wrong=0))
     at most 4.86% of 12,500 labels are wrong, with probability 0.95: 0 of 60 checked were
     """
-    size = check_count(size, "size", at_least=1)
-    checked = check_count(checked, "checked", at_least=0)
-    wrong = check_count(wrong, "wrong", at_least=0)
-    if not wrong <= checked <= size:
-        raise InputError(
-            f"wrong, checked and size must not decrease, got {wrong}, {checked} and {size}"
-        )
     level = _level(delta)
     limit = most_marked(wrong, total=size, drawn=checked, delta=level)
     return AuditLimit(limit, size, checked, wrong, level)
@@ -83,7 +76,6 @@ def audit_size(
 
     None if too many are wrong even when every example is checked.
     """
-    size = check_count(size, "size", at_least=1)
     wrong = check_count(expected_wrong, "expected_wrong", at_least=0)
     wished, level = part_of(share, size, "share"), _level(delta)
     if wrong > wished:

@@ -6,14 +6,13 @@ thresholds are in docs/decisions/17-verdict.md.
 """
 
 import itertools
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.chances import at_least, at_most, chance_of_at_most, chances_of
+from dris.core.chances import chance_of_at_most
 from dris.core.checks.diagnostics import Check, Outcome, auroc
 from dris.core.scores.ranks import normalized_ranks
 
@@ -215,26 +214,21 @@ def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: 
     proxies give; larger is worse. Fails (holds) when a one-sided exact binomial test puts it
     above (below) the larger of 1/C and half of what the other examples reach.
     """
+    from scipy.stats import binom
+
     name = "canaries are not memorised"
     if (few := too_few(name, planted)) is not None:
         return few
     given = right.mean(axis=0) > 0.5
     threshold = max(1 / classes, float(given[~planted].mean()) / 2)
     m, x = int(planted.sum()), int(given[planted].sum())
-    above, below = _tails(x, m, threshold)
+    above, below = binom.sf(x - 1, m, threshold), binom.cdf(x, m, threshold)
     outcome: Outcome = "fails" if above <= level else "holds" if below <= level else "cannot tell"
     reason = (
         f"most proxies give {x} of {m} canaries their flipped label (exact one-sided test at "
         f"{level:.2g})"
     )
     return Check(name, outcome, x / m, threshold, reason)
-
-
-def _tails(x: int, m: int, p: float) -> tuple[float, float]:
-    """P(X ≥ x) and P(X ≤ x) of m trials at chance p, which may be 1."""
-    if p >= 1:
-        return 1.0, float(x >= m)
-    return float(at_least(m, p)[x]), float(at_most(m, p)[x])
 
 
 def _correlation(a: Floats, b: Floats) -> float:
@@ -352,6 +346,8 @@ def errors_go_both_ways(
     if guess is None or certainty is None:
         reason = "this needs predictions for rows that the proxy did not train on; use folds"
         return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
+    from scipy.stats import binomtest
+
     classes = 1 + max(int(labels.max()), int(guess.max()))
     seen = np.where(planted, -1, guess)
     looked, carried = np.zeros(classes, dtype=np.int64), np.zeros((classes, classes), np.int64)
@@ -367,11 +363,11 @@ def errors_go_both_ways(
         reason = "too few sure examples carry another label"
         return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
     chances = [
-        binomial_p(
+        binomtest(
             int(carried[a, b]),
             int(carried[a, b] + carried[b, a]),
             float(looked[a] / (looked[a] + looked[b])),
-        )
+        ).pvalue
         for a, b in pairs
     ]
     worst = int(np.argmin(chances))
@@ -389,16 +385,12 @@ def errors_go_both_ways(
     return Check(HIDING, outcome, number, ONE_WAY, reason)
 
 
-def binomial_p(hits: int, of: int, share: float) -> float:
-    """The exact two-sided p of so many hits at that chance: of all counts no likelier than this."""
-    chances = chances_of(of, share)
-    return float(min(1.0, chances[chances <= chances[hits] * (1 + 1e-7)].sum()))
-
-
 def _compare(
     name: str, suspects: Mask, value: Floats, planted: Mask, share: float
 ) -> Check | tuple[float, float]:
     """AUROC of suspects over suspect canaries and its one-sided p, if enough are suspects."""
+    from scipy.stats import mannwhitneyu
+
     known, others = value[suspects & planted], value[suspects & ~planted]
     if (few := too_few(name, suspects & planted)) is not None:
         return few
@@ -407,26 +399,9 @@ def _compare(
         return Check(name, "cannot tell", share, FEW_SUSPECTS, reason)
     both = np.r_[others, known]
     number = auroc(both, np.arange(both.size) < others.size)
-    return number, _chance_of_more(number, others, known)
-
-
-def _chance_of_more(number: float, others: Floats, known: Floats) -> float:
-    """The one-sided p of an AUROC at least this large, were both alike (Mann and Whitney).
-
-    As in SciPy: exact for a handful without ties, else the normal limit, ties counted, a half
-    taken off.
-    """
-    m, n = others.size, known.size
-    ties = np.unique(np.r_[others, known], return_counts=True)[1].astype(np.float64)
-    if min(m, n) <= 8 and ties.max() == 1:
-        from scipy.stats import mannwhitneyu
-
-        return float(mannwhitneyu(others, known, alternative="greater", method="exact").pvalue)
-    tied = float((ties**3 - ties).sum()) / ((m + n) * (m + n - 1))
-    spread = math.sqrt(m * n / 12 * (m + n + 1 - tied))
-    if spread == 0:
-        return 1.0
-    return 0.5 * math.erfc((m * n * (number - 0.5) - 0.5) / spread / math.sqrt(2))
+    if both.min() == both.max():
+        return number, 1.0
+    return number, float(mannwhitneyu(others, known, alternative="greater").pvalue)
 
 
 def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Check:

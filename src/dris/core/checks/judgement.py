@@ -37,7 +37,6 @@ from dris.core.checks.assumption_checks import (
 )
 from dris.core.checks.diagnostics import Check
 from dris.core.dynamics.dynamics import Dynamics
-from dris.core.errors import InputError
 from dris.core.noise.assessment import Assessment, assess, contradicted_by_most
 from dris.core.noise.canaries import Canaries
 from dris.core.scores.formulas import aum_mean
@@ -59,6 +58,7 @@ Regime = Literal[
     "clean",
 ]
 
+LEVEL = 0.05  # the chance that a test among the checks fails although nothing is wrong
 TESTS = 4  # among the checks: inversion, memorising, natural noise, hiding
 NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
 BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
@@ -214,7 +214,7 @@ def run_checks(
 
 def last_unmemorised_epoch(dynamics: Dynamics, planted: Mask) -> int | None:
     """The last recorded epoch before the scored one at which most canaries are suspects."""
-    for epoch in reversed([e for e in dynamics.epochs if e < dynamics.scored_epoch]):
+    for epoch in [e for e in dynamics.epochs if e < dynamics.scored_epoch][::-1]:
         suspects = contradicted_by_most(dynamics.at(epoch).snapshot("correct"))
         if suspects[planted].mean() >= 0.5:
             return epoch
@@ -295,23 +295,20 @@ def judge(
     canaries: Canaries | Sequence[Canaries],
     *,
     keep: float,
-    level: float = 0.05,
     seed: int = 0,
     assessment: Assessment | None = None,
 ) -> Judgement:
     """Say what kind of data this is, and which rule fits it.
 
     Only the choosing canaries are looked at, so that limits can rest on the certifying ones; of
-    several kinds, planted one after the other, the checks read the first. `level` is the chance
-    that a test among the checks fails although nothing is wrong.
+    several kinds, planted one after the other, the checks read the first.
     """
-    if not 0 < level < 1:
-        raise InputError(f"level must be in (0, 1), got {level}")
     kinds = (canaries,) if isinstance(canaries, Canaries) else tuple(canaries)
-    choosing = _choosing(dynamics, kinds)
+    choosing = np.zeros(dynamics.examples, dtype=np.bool_)
+    choosing[kinds[0].choosing] = True
     assessment = assess(dynamics) if assessment is None else assessment
     hidden = sum(len(kind) for kind in kinds) - int(choosing.sum())
-    each = level / (TESTS + len(kinds) - 1)
+    each = LEVEL / (TESTS + len(kinds) - 1)
     results = run_checks(
         dynamics,
         choosing,
@@ -333,7 +330,7 @@ def judge(
             assessment=assessment,
         )
         planted = canary_mask(kinds, dynamics.examples)
-        rule, reason, subset = _select(rule, reason, select, planted, _labels(dynamics))
+        rule, reason, subset = _select(rule, reason, select, planted, np.asarray(dynamics.labels))
     return Judgement(
         regime=results.regime,
         rule=rule,
@@ -343,30 +340,6 @@ def judge(
         keep=keep,
         subset=subset,
     )
-
-
-def _choosing(dynamics: Dynamics, kinds: Sequence[Canaries]) -> Mask:
-    """The mask of the choosing canaries of the first kind."""
-    if not kinds:
-        raise InputError("there are no canaries; make some with `plant_canaries`")
-    labels = _labels(dynamics)
-    for kind in kinds:
-        if kind.given.size != dynamics.examples:
-            raise InputError(
-                f"dynamics and canaries must be of one data set, got {dynamics.examples} and "
-                f"{kind.given.size} examples"
-            )
-        at = kind.positions
-        if not np.array_equal(labels[at], kind.planted[at]):
-            raise InputError(
-                f"these proxies did not train on the flipped labels of the {kind.kind} canaries; "
-                "train them on `canaries.planted`"
-            )
-    mask = np.zeros(dynamics.examples, dtype=np.bool_)
-    mask[kinds[0].choosing] = True
-    if not mask.any():
-        raise InputError("there are no choosing canaries; pass `choosing` above 0")
-    return mask
 
 
 def _compare_kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) -> dict[str, Check]:
@@ -437,12 +410,6 @@ def _select(
         return rule, reason, subset
     reason += "; by class, for class {} would keep {}".format(*starved)
     return BY_CLASS[rule], reason, select(BY_CLASS[rule])
-
-
-def _labels(dynamics: Dynamics) -> Labels:
-    if dynamics.labels is None:
-        raise InputError("a judgement needs labels, these dynamics hold none; pass labels=")
-    return dynamics.labels
 
 
 def _plain(check: Check) -> dict[str, Any]:

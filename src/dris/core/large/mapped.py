@@ -72,8 +72,6 @@ def ordered_keys(values: NDArray[np.floating]) -> Keys:
     Negative numbers come first, −0.0 and 0.0 share a key, and neighbouring floats have
     neighbouring keys (the place of −0.0 stays empty). NaN has no place in an order and is refused.
     """
-    if values.dtype not in (np.float32, np.float64):
-        raise InputError(f"only float32 and float64 have keys, got {values.dtype}; convert them")
     if np.isnan(values.max(initial=-np.inf)):
         raise InputError("NaN has no place in an order; drop that proxy or mend its training")
     unsigned = np.dtype(f"u{values.itemsize}").type

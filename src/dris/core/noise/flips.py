@@ -41,15 +41,6 @@ class NoisyLabels:
     flipped: NDArray[np.bool_] = field(init=False)  # where the two differ
 
     def __post_init__(self) -> None:
-        given, true = np.asarray(self.given), np.asarray(self.true)
-        for name, labels in (("given", given), ("true", true)):
-            if labels.ndim != 1 or labels.size == 0 or labels.dtype.kind not in "iu":
-                raise InputError(
-                    f"{name} must be whole-number labels, one per example, "
-                    f"got {labels.dtype} of shape {labels.shape}"
-                )
-        if given.size != true.size:
-            raise InputError(f"given and true must pair up, got {given.size} and {true.size}")
         object.__setattr__(self, "given", read_only(self.given, np.int64))
         object.__setattr__(self, "true", read_only(self.true, np.int64))
         object.__setattr__(self, "how", dict(self.how))

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.chances import at_most
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.scores.formulas import Score, aum_mean, el2n, random, rank_variance
 from dris.core.scores.ranks import normalized_ranks
 from dris.core.streams import check_seed, hashed_order, seed_for
 from dris.core.subset import Ids, Subset, top_mask
-from dris.core.validate import check_mask, count_of, exact
+from dris.core.validate import count_of, exact
 
 Mask = NDArray[np.bool_]
 # Chosen on digits and Fashion-MNIST, then frozen (docs/decisions/16-gated-default.md).
@@ -44,9 +43,7 @@ class Gate:
         return np.asarray(self.detector > self.cut)
 
 
-def calibrate_gate(
-    detector: Score, canaries: Mask, *, recall: float = 0.95, confidence: float = 0.95
-) -> Gate:
+def calibrate_gate(detector: Score, canaries: Mask, *, recall: float, confidence: float) -> Gate:
     """The lowest cut that rejects `recall` of corrupted like the canaries, with confidence.
 
     The cut is the j-th smallest canary value v. A further example drawn like the canaries is at
@@ -56,8 +53,10 @@ def calibrate_gate(
     canaries that got their true label back by chance raise the cut, past the clean if there are
     more than 1 − recall of them.
     """
-    inside = np.sort(detector[check_mask(canaries, detector.size, "canaries")])
-    held = at_most(inside.size, recall)[:-1]
+    from scipy.stats import binom
+
+    inside = np.sort(detector[canaries])
+    held = binom.cdf(np.arange(inside.size), inside.size, recall)
     j = int(np.searchsorted(held, confidence))  # counts from 0, as `inside` does
     if j == inside.size:
         raise InputError(
@@ -85,11 +84,9 @@ def pick_gate(
     return replace(best, confidence=confidence)
 
 
-def canaries_needed(recall: float | None = None, confidence: float = CONFIDENCE) -> int:
+def canaries_needed(recall: float = RECALL, confidence: float = CONFIDENCE) -> int:
     """How many canaries it takes for any cut: the smallest m with 1 − recall^m ≥ confidence."""
-    return math.ceil(
-        math.log1p(-float(confidence)) / math.log(RECALL if recall is None else float(recall))
-    )
+    return math.ceil(math.log1p(-confidence) / math.log(recall))
 
 
 def set_gate(
@@ -100,7 +97,7 @@ def set_gate(
     The more variants, the fewer canaries each may let through. Two are tried as soon as there are
     canaries enough for that, more when there are three times as many.
     """
-    count = check_mask(canaries, dynamics.examples, "canaries").sum()
+    count = canaries.sum()
     variants = DETECTORS[detector](dynamics)
     needs = [
         canaries_needed(recall, 1 - (1 - CONFIDENCE) / j) * (1 if j <= 2 else 3)

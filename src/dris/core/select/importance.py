@@ -24,13 +24,6 @@ class Importance:
 
     def __post_init__(self) -> None:
         q = numeric(self.probabilities, "probabilities")
-        if q.ndim != 1 or q.size == 0:
-            raise InputError(f"probabilities must be one per example, got shape {q.shape}")
-        if not (q.min() >= 0 and abs(q.sum() - 1) <= 1e-9):
-            raise InputError(
-                f"probabilities must be 0 or more and sum to 1, "
-                f"got a smallest of {q.min()} and a sum of {q.sum()}"
-            )
         exponent = float(exact(self.exponent, "weight_exponent"))
         if not 0 <= exponent <= 1:
             raise InputError(f"weight_exponent must be in [0, 1], got {self.exponent}")
