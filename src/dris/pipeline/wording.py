@@ -123,7 +123,8 @@ def rate(decision: "Decision") -> str:
         if least == "0":
             return "Noise rate unknown: errors do not look random"
         return f"Estimated noise rate {least} % or more: errors do not look random"
-    return f"Estimated noise rate {noise} if errors fall at random"
+    half = ", on fewer than half of the labels" * (len(decision.data.classes) == 2)
+    return f"Estimated noise rate {noise} if errors fall at random{half}"
 
 
 def unpredictable(decision: "Decision") -> bool:

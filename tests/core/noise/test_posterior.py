@@ -101,6 +101,18 @@ def test_where_labels_cannot_be_predicted_nothing_is_a_suspect_and_any_share_pos
     assert fit_posterior(views, labels, np.arange(2000)).rate.high != 1 - 1 / classes
 
 
+def test_of_labels_drawn_by_a_coin_not_even_a_lucky_set_has_suspects(monkeypatch):
+    def accused(seed):
+        rng = np.random.default_rng(seed)
+        views = Views(rng.dirichlet([5, 5], size=(3, 2000)), 2, (False,) * 3)
+        labels = rng.integers(2, size=2000)
+        return (fit_posterior(views, labels, np.arange(2000)).of(views, labels).wrong > 0.5).sum()
+
+    assert sum(map(accused, range(12))) == 0
+    monkeypatch.setattr("dris.core.noise.hypotheses.hypothesis.LUCK", 0)
+    assert accused(8) > 500  # the twin
+
+
 def test_the_order_of_rows_and_the_names_of_classes_change_nothing(noisy):
     world, belief = noisy
     rows = np.random.default_rng(1).permutation(len(world.given))

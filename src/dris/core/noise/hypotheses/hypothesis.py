@@ -20,6 +20,7 @@ MISFIT = 0.0003  # of log-likelihood a row, by which any noise must explain more
 CLEAR, CLEARNESS = 0.7, 20.0  # how many data sets are; of a class the probability to this power
 SUREST, MIN_SUREST_ROWS = 0.1, 3  # share of a class's rows that speak for it
 MAX_CLASSES_COUNTED = 3  # more classes weigh no more than so many together, for they are alike
+LUCK = 8.0  # in log-likelihood, what one set in thousands gains over chance by luck
 FAR_BEHIND = 15.0  # in log-likelihood; larger rates are not tried any more
 
 
@@ -76,12 +77,13 @@ class Evidence:
     def says_nothing(self) -> bool:
         """Whether the views predict labels no better than their frequencies do.
 
-        By chance alone each parameter of the calibration gains half a unit of log-likelihood.
+        By chance alone each parameter of the calibration gains half a unit of log-likelihood, and
+        a lucky set more: labels drawn by a coin must not be taken for noisy ones.
         """
         counts = np.bincount(self.labels, minlength=self.views.classes)
         share = (counts + 1) / (counts.sum() + counts.size)
         blind = -float((counts * np.log(share)).sum())
-        return blind - self.fitted[0].cost < self.shape.size / 2
+        return blind - self.fitted[0].cost < self.shape.size / 2 + LUCK
 
     def fit(
         self,
