@@ -173,7 +173,12 @@ DOORS: dict[str, Callable[[], str]] = {
     "python": show_python,
     "page": show_page,
     "help": lambda: "\n".join(
-        [run_command("--help"), *(run_command(name, "--help") for name in COMMANDS)]
+        run_command(*words)
+        for words in (
+            ("--help",),
+            *((name, "--help") for name in COMMANDS),
+            ("prune", "--help", "--verbose"),
+        )
     ),
     "mistakes": lambda: "\n".join(run_command(*words) for words in MISTAKES),
 }

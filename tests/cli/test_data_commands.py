@@ -1,6 +1,7 @@
 """The commands about a user's own data, run as `main` runs them."""
 
 import json
+import re
 import shlex
 import time
 from pathlib import Path
@@ -227,15 +228,17 @@ EVERY_COMMAND = (
 
 @pytest.mark.parametrize("command", EVERY_COMMAND)
 def test_help_fits_a_screen_and_its_example_names_real_options(dris, monkeypatch, command):
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     _, printed, _ = dris(*command.split(), "--help")
     lines = printed.splitlines()
-    assert len(lines) <= 60  # with titles and a blank line for each panel
-    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 40  # with titles and a blank line for each panel
+    assert max(map(len, lines)) <= 80
+    _, whole, _ = dris(*command.split(), "--help", "--verbose")
+    assert set(re.findall(r"--[a-z]\S*", printed)) - {"--verbose:"} <= set(whole.split())
     example = " ".join(printed.split()).partition("Example: ")[2].partition(" Options:")[0]
     words = shlex.split(example)
     assert words[: 1 + len(command.split())] == ["dris", *command.split()]
-    assert all(word in printed for word in words if word.startswith("--"))
+    assert all(word in whole for word in words if word.startswith("--"))
 
 
 def _wait_for(pattern, folder, child):

@@ -53,6 +53,20 @@ def test_a_slip_of_the_finger_is_told_what_was_meant(
     assert meant in printed.splitlines()[-1]
 
 
+def test_a_mistake_is_wrapped_at_words_on_a_terminal_and_one_line_in_a_pipe(monkeypatch, capsys):
+    from dris.cli.output import say_problem
+
+    monkeypatch.setenv("COLUMNS", "40")
+    sentence = "dris: column 'age' holds 55 different numbers, as a quantity does"
+    say_problem(sentence)
+    assert capsys.readouterr().err == f"{sentence}\n"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    say_problem(sentence)
+    lines = capsys.readouterr().err.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert " ".join(lines) == sentence
+
+
 def test_help_lists_every_format_of_the_registry(dris):
     for command in ("clean", "prune", "weights"):
         printed = " ".join(dris(command, "--help")[1].split())

@@ -46,7 +46,7 @@ def test_an_installed_encoder_reads_images_once_and_is_named(encoder, tmp_path):
     ensemble = train_ensemble(photographs(), CHEAP, store=tmp_path, workers=1)
     assert ensemble.features.shape == (240, 6)
     assert ensemble.settings.models == ("mlp",)
-    assert "images are read once by a made encoder" in ensemble.notes[0]
+    assert "proxies learn from features of a made encoder" in ensemble.notes[0]
     read = len(Encoder.sides)
     again = train_ensemble(photographs(), CHEAP, store=tmp_path, workers=1)
     assert len(Encoder.sides) == read  # kept by content
@@ -141,7 +141,7 @@ def test_an_encoder_reads_the_files_at_its_own_side_and_keeps_what_it_read(folde
         assert data.x.shape == (80, 3, 32, 32)
         return train_ensemble(data, CHEAP, workers=1, store=folder / "runs")
 
-    assert "a made encoder, at 128 × 128 pixels" in train().notes[0]
+    assert "a made encoder at 128 × 128 pixels" in train().notes[0]
     assert set(Encoder.sides) == {128}
     read = len(Encoder.sides)
     train()

@@ -1,13 +1,14 @@
 """What is said of a decision: which numbers it holds, and when."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dris.pipeline.harm import Change, Harm
 from dris.pipeline.route import decide_by
-from dris.pipeline.wording import EVERYTHING, facts, notes_to_print, sentences
+from dris.pipeline.wording import EVERYTHING, facts, kind_of_noise, notes_to_print, sentences
 from made_ensemble import made_ensemble
 
 
@@ -53,3 +54,24 @@ def test_a_limit_is_stated_with_its_condition_or_not_at_all():
     assert pruned.limit is not None
     assert facts(pruned)["limit"].startswith("If ")
     assert "limit" not in facts(replace(pruned, limits=()))
+
+
+def test_the_pages_command_finds_the_data_and_what_was_trained(decision):
+    files = replace(decision.data.origin, files=(Path("data/my.csv"),))
+    held = replace(decision, data=replace(decision.data, origin=files))
+    assert sentences(held, "my.csv", Path("dris-out"))["next"] == "dris review data/my.csv"
+    assert sentences(held, "my.csv", Path("o"))["next"] == "dris review data/my.csv --out o"
+
+
+def test_a_change_too_small_to_measure_says_so(decision):
+    kept = np.arange(1, len(decision))
+    one = replace(decision, harm=None, kept=kept)
+    assert facts(one)["change"].endswith("not measured: 1 row would not show")
+    assert facts(replace(one, kept=kept[9:]))["change"].endswith("not measured")
+
+
+def test_the_checks_and_the_noise_rate_agree_about_natural_noise(decision):
+    judgement = replace(decision.judgement, regime="natural noise")
+    natural = replace(decision, judgement=judgement, natural=True)
+    assert kind_of_noise(natural) == "natural noise"
+    assert kind_of_noise(replace(natural, natural=False)) == "hard examples"

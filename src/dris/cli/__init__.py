@@ -13,6 +13,7 @@ import io
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +23,13 @@ from typer.core import TyperCommand, TyperGroup
 
 from dris.cli import data_commands as data
 from dris.cli.data_options import DECIDING, READING, flag, option, takes
-from dris.cli.output import Output, open_closed_streams, showing_notes, signals_as_ctrl_c
+from dris.cli.output import (
+    Output,
+    open_closed_streams,
+    say_problem,
+    showing_notes,
+    signals_as_ctrl_c,
+)
 
 # How torch, threads and forks word it, which raise no MemoryError.
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
@@ -46,6 +53,8 @@ PANELS = {
     "What is written": _WRITTEN,
 }
 _OWN, _MORE = "Options", "More"
+MAX_EXPLAINED = 20  # with more, help explains the command's own options and these
+_EVERYDAY = ("label", "id", "group", "trusted", "features", "without", *_WRITTEN)
 MISTAKE = 3  # where 1 and 2 are answers
 
 
@@ -92,7 +101,17 @@ def _near_file(typed: str) -> str:
 
 
 class PanelledHelp(TyperCommand):
-    """A command whose help lists the options by what they are about."""
+    """A command whose help lists the options by what they are about.
+
+    `--help` fits a screen, `--help --verbose` explains every option.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse what was typed; with --help, --verbose is about the help."""
+        ctx.meta["whole help"] = "--verbose" in args
+        if {"-h", "--help"} & set(args):
+            args = ["--help"]
+        return super().parse_args(ctx, args)
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """Write what the command does; every format that it reads, from the registry."""
@@ -110,10 +129,19 @@ class PanelledHelp(TyperCommand):
             str(p.name): line for p in self.get_params(ctx) if (line := p.get_help_record(ctx))
         }
         sections = dict(sort_into(records, PANELS, _OWN))
+        whole, named = ctx.meta["whole help"] or len(records) <= MAX_EXPLAINED, []
         for title in (_OWN, *PANELS):
-            if title in sections:
+            every = sections.get(title, [])
+            shown = [name for name in every if whole or title == _OWN or name in _EVERYDAY]
+            named += [records[name][0].split()[0] for name in every if name not in shown]
+            if shown:
                 with formatter.section(title):
-                    formatter.write_dl([records[name] for name in sections[title]])
+                    formatter.write_dl([records[name] for name in shown])
+        if named:
+            with formatter.section(f"More, explained by {ctx.command_path} --help --verbose"):
+                space = formatter.width - formatter.current_indent
+                for part in textwrap.wrap(" ".join(named), space, break_on_hyphens=False):
+                    formatter.write(f"{'':{formatter.current_indent}}{part}\n")
 
 
 class AnsweringCommand(PanelledHelp):
@@ -285,7 +313,7 @@ def guarded_main(app: typer.Typer, name: str = "dris") -> None:
         if debug:
             raise
         code, sentence = _outcome(error)
-        typer.echo(f"{name}: {sentence}", err=True)
+        say_problem(f"{name}: {sentence}")
         answers = sys.argv[1:2] == ["check"]
         sys.exit(MISTAKE if answers and code == 1 else code)
     finally:

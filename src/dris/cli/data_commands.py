@@ -212,8 +212,7 @@ def _print_decision(options: DataOptions, run: Run) -> None:
     warn = drops_nothing(decision)
     styles = {"change": "green" if helps else "", "kept": "yellow" if warn else ""}
     say(lines.pop("data"))
-    if not options.verbose:
-        lines.pop("limit", "")
+    lines.pop("notes" if options.verbose else "limit", "")  # counted where they are not listed
     for name, text in lines.items():
         if name == "clearest":
             say("")
@@ -245,7 +244,7 @@ def _next_step(options: DataOptions, run: Run) -> str:
 
 def _print_details(options: DataOptions, decision: "Decision") -> None:
     """All notes and checks."""
-    from dris.pipeline.wording import column_notes, limit
+    from dris.pipeline.wording import column_notes, kind_of_noise, limit
 
     say = options.output.say
     for note in column_notes(decision):
@@ -253,7 +252,7 @@ def _print_details(options: DataOptions, decision: "Decision") -> None:
     if decision.judgement is not None:
         if not limit(decision):
             say("No limit: canaries do not bound the wrong labels here; dris audit does", indent=2)
-        say(f"Checks ({decision.judgement.looks}):", indent=2)
+        say(f"Checks ({kind_of_noise(decision)}):", indent=2)
         for one in decision.judgement.checks.values():
             say(str(one), indent=4)
 

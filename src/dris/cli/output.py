@@ -70,12 +70,20 @@ class Output:
 
     def note(self, text: str) -> None:
         """Print a line about the work, always on stderr."""
-        typer.echo(printable(as_options(text)), err=True)
+        say_problem(printable(as_options(text)))
 
     def result(self, values: Mapping[str, Any]) -> None:
         """Print the machine-readable result, if it was asked for."""
         if self._as_json:
             typer.echo(json.dumps(values, sort_keys=True, allow_nan=False, indent=1))
+
+
+def say_problem(sentence: str) -> None:
+    """Print a sentence on stderr, on a terminal wrapped at words."""
+    if sys.stderr.isatty():
+        width = max(40, min(MAX_WIDTH, shutil.get_terminal_size().columns))
+        sentence = textwrap.fill(sentence, width, break_long_words=False, break_on_hyphens=False)
+    typer.echo(sentence, err=True)
 
 
 def open_closed_streams() -> None:
@@ -103,7 +111,7 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
-        typer.echo(f"dris: {printable(as_options(record.getMessage()))}", err=True)
+        say_problem(f"dris: {printable(as_options(record.getMessage()))}")
 
 
 @contextmanager

@@ -402,10 +402,10 @@ def _encode(
         how["mark"] = f"{data.origin.fingerprint} at {SIDE}"
         how["batch_size"] = AT_ONCE if device == "cpu" else 64
         features = extract_features(encoder, PictureFiles(data.paths.tolist()), **how)
-        at = f", at {SIDE} × {SIDE} pixels"
+        at = f" at {SIDE} × {SIDE} pixels"
     else:
         features, at = extract_features(encoder, data.x, **how), ""
-    return features, (f"images are read once by {name}{at}, and proxies learn from its features",)
+    return features, (f"proxies learn from features of {name}{at}",)
 
 
 def _models(

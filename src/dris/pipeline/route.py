@@ -51,13 +51,12 @@ from dris.pipeline.noise_check import NoiseCheck, check_limit, check_noise
 from dris.pipeline.probabilities import import_probabilities
 from dris.pipeline.settings import Settings
 from dris.pipeline.suspects import list_suspects
-from dris.pipeline.wording import ALL_KEPT, EVERYTHING
+from dris.pipeline.wording import ALL_KEPT, EVERYTHING, MIN_ROWS_TO_MEASURE
 
 # Rules that need not know what proxies recorded of their own training rows.
 _OUT_OF_FOLD = (RECOMMENDED, CLEAN, CLEAN_THEN_HARD)
 MAX_CLASSES_DECIDED_AGAIN = 100  # with more, making the decision again takes too long
 MIN_FIX_PROBABILITY = 0.9  # of the suggested label, from which on a wrong one is replaced
-MIN_ROWS_TO_MEASURE = 5  # dropped or changed; what fewer change cannot be told from nothing
 MIN_ROWS_TO_TRAIN = 20  # with fewer, or one class, no proxy can be trained
 
 

@@ -4,8 +4,10 @@
 page, `print` and JSON all show these. The page's own labels are in its template.
 """
 
+import re
 import shlex
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from dris.pipeline.decision import Decision, Weighting
     from dris.pipeline.harm import Harm
 
+DEFAULT_OUT = Path("dris-out")
 EVERYTHING = "everything"  # the rule's name where nothing is dropped
 BLIND = "Not visible to any model: errors that follow a pattern in the columns"
 ALL_KEPT = "; nothing was dropped"
@@ -27,6 +30,7 @@ SHOWN_PAIRS = SHOWN_SUSPECTS = 2
 # Why a row is kept or not.
 REASONS = ("kept", "suspect", "hard or wrong", "lower score")
 LITTLE = 0.5  # a weight below is worth saying
+MIN_ROWS_TO_MEASURE = 5  # dropped or changed; what fewer change cannot be told from nothing
 MAX_CLASSES_LISTED = 4
 MAX_NAME = 30  # characters of an id or a class
 # Findings that only describe the data: they are counted with the notes on columns.
@@ -127,6 +131,12 @@ def rate(decision: "Decision") -> str:
     return f"Estimated noise rate {noise} if errors fall at random{half}"
 
 
+def kind_of_noise(decision: "Decision") -> str:
+    """What the checks make of the data, in accord with the noise rate."""
+    looks = "" if decision.judgement is None else decision.judgement.looks
+    return "hard examples" if looks == "natural noise" and not decision.natural else looks
+
+
 def unpredictable(decision: "Decision") -> bool:
     """True if the models predict the label no better than a constant answer."""
     checks = {} if decision.judgement is None else decision.judgement.checks
@@ -200,8 +210,11 @@ def change(decision: "Decision") -> str:
     """What following it changes on held-out rows."""
     if decision.as_given:
         return ""
-    harm = decision.harm
-    return "Held-out accuracy was not measured" if harm is None else held_out_change(harm)
+    if decision.harm is not None:
+        return held_out_change(decision.harm)
+    touched = len(decision) - decision.kept.size + int(decision.changed.sum())
+    why = f": {touched} {'row' if touched == 1 else 'rows'} would not show"
+    return f"Held-out accuracy was not measured{why if touched < MIN_ROWS_TO_MEASURE else ''}"
 
 
 def held_out_change(harm: "Harm") -> str:
@@ -306,17 +319,25 @@ def column_notes(decision: "Decision") -> list[str]:
     return [note for note in data.notes if note not in told and note in decision.notes]
 
 
-def sentences(decision: "Decision", name: str) -> dict[str, str]:
-    """What the page opens with: what was found, what to do, what that changes, what is left."""
+def sentences(decision: "Decision", name: str, out: Path | None = None) -> dict[str, str]:
+    """What the page opens with: what was found, what to do, what that changes, what is left.
+
+    `out` is the folder where the page lies.
+    """
+    files = decision.data.origin.files
+    path = str(files[0]) if len(files) == 1 and decision.data.x.ndim != 4 else name
     said = facts(decision, name)
     first = "kept" if drops_nothing(decision) else "found"
     done = said.get("found" if first == "kept" else "kept", "")
     left = (said.get(part, "") for part in ("rate", "limit", "blind"))
     return {
         "data": said["data"],
-        "headline": f"{said[first]}.".replace("….", "…"),
+        # A number stays on the line of what it counts.
+        "headline": re.sub(r"(\d) (?=[^ ]+ →|×|%)", "\\1\u00a0", f"{said[first]}.").replace(
+            "….", "…"
+        ),
         "done": f"{done}." if done else "",
-        "next": next_command(decision, name),
+        "next": next_command(decision, path, out),
         "change": f"{said['change']}." if "change" in said else "",
         "left": " ".join(f"{text}." for text in left if text),
         "look": said.get("look", ""),
@@ -331,10 +352,12 @@ def next_step(decision: "Decision") -> tuple[str, ...]:
     return ("review",) if look else ("audit", "draw")
 
 
-def next_command(decision: "Decision", name: str = "DATA") -> str:
-    """The same with what it takes to read the data, to be typed."""
-    reading = command_words(decision.data.origin.reading)
-    return shlex.join(["dris", *next_step(decision), name, *reading])
+def next_command(decision: "Decision", name: str = "DATA", out: Path | None = None) -> str:
+    """The same with what it takes to read the data and find what was trained, to be typed."""
+    step = next_step(decision)
+    out = out if step == ("review",) and out != DEFAULT_OUT else None
+    reading = {**decision.data.origin.reading, "out": out and str(out)}
+    return shlex.join(["dris", *step, name, *command_words(reading)])
 
 
 def _label(name: str) -> str:

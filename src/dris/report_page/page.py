@@ -17,7 +17,7 @@ from dris.data.writer import Writer
 from dris.pipeline.annotators import annotator_lines, opinion_lines
 from dris.pipeline.decision import Decision
 from dris.pipeline.neighbours import neighbour_lines
-from dris.pipeline.wording import sentences
+from dris.pipeline.wording import kind_of_noise, sentences, sure
 from dris.report_page import payload as charts
 from dris.report_page.content import (
     MAX_HARD_LISTED,
@@ -107,12 +107,12 @@ def write_page(
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file, such as {path / 'report.html'}")
     writer.refuse(path)
-    text = render(page_of(decision, title=title, recipe=recipe))
+    text = render(page_of(decision, title=title, recipe=recipe), path.parent)
     return writer.write(path, [text.encode("utf-8", "backslashreplace")])
 
 
-def render(page: Page) -> str:
-    """The page as text: the same page gives the same bytes."""
+def render(page: Page, folder: Path | None = None) -> str:
+    """The page as text, to be put into a folder: the same page gives the same bytes."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -122,7 +122,7 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(part),
     )
-    environment.filters.update(share=_share, number=_number, count="{:,}".format)
+    environment.filters.update(share=_share, sure=sure, number=_number, count="{:,}".format)
     script = one_script(part(f"{name}.js") for name in _SCRIPTS)
     style = part("components.css") + part("page.css")
     body = script_json(payload(page))
@@ -133,7 +133,8 @@ def render(page: Page) -> str:
         n=len(page.data),
         decision=page.decision,
         checks=[] if judgement is None else list(judgement.checks.values()),
-        text=sentences(page.decision, page.title),
+        text=sentences(page.decision, page.title, folder),
+        kind_of_noise=kind_of_noise(page.decision),
         counts=dict(zip(OUTCOMES, _outcome_counts(page, slice(None)), strict=True)),
         regions=_regions(page),
         histogram=charts.histogram(page),

@@ -427,8 +427,8 @@ def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
     number = float(keep * sizes[worst])
     outcome: Outcome = "holds" if number >= FEWEST_OF_A_CLASS else "fails"
     reason = (
-        f"class {classes[worst]} has {sizes[worst]} examples, of which a random subset keeps "
-        f"{number:.3g}"
+        f"class {classes[worst]} has {sizes[worst]:,} examples, of which a random subset keeps "
+        f"{int(number):,}"
     )
     return Check("no class vanishes", outcome, number, FEWEST_OF_A_CLASS, reason)
 

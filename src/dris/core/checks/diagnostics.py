@@ -25,7 +25,8 @@ class Check:
 
     def __str__(self) -> str:
         known = not math.isnan(self.number)
-        numbers = f" ({self.number:.3g}, threshold {self.threshold:.3g})" if known else ""
+        many = ",.0f" if abs(self.number) >= 1000 else ".3g"
+        numbers = f" ({self.number:{many}}, threshold {self.threshold:.3g})" if known else ""
         return f"{self.name}: {self.outcome}{numbers}: {self.reason}"
 
 
