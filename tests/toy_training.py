@@ -49,7 +49,7 @@ def train(root, *, epochs=3, width=5, log=None, wait=True, stop_after=None, paus
             record = {"loss": np.abs(weights).astype(np.float32), "correct": weights > 0}
             # The generator's state is a small JSON document; as bytes it is an array.
             drawn = np.frombuffer(json.dumps(rng.bit_generator.state).encode(), dtype=np.uint8)
-            run.save_epoch(epoch, record, {"weights": weights, "rng": drawn})
+            run.save_epochs([record], {"weights": weights, "rng": drawn})
             told(log, "saved", epoch)
             records.append(record)
             if epoch == stop_after:
@@ -126,9 +126,10 @@ def careless_write(path, pieces):
     return path
 
 
-def state_before_record(run, epoch, record, state):
+def state_before_record(run, records, state):
+    epoch = run._saved + 1
     run._write(runs.STATE, state, epoch)
-    run._write(runs._record(epoch), record, epoch)
+    run._write(runs._record(epoch), records[0], epoch)
     run._saved = epoch
 
 
@@ -142,7 +143,7 @@ def epochs_dropped_before_the_result(run, dynamics, *, seconds):
 
 TWINS = {
     "careless write": [(m, "write_atomically", careless_write) for m in (array_file, runs)],
-    "state before record": [(Run, "save_epoch", state_before_record)],
+    "state before record": [(Run, "save_epochs", state_before_record)],
     "epochs dropped first": [(Run, "finish", epochs_dropped_before_the_result)],
 }
 

@@ -220,7 +220,7 @@ def _train(
                 state = {**(training.state() or {}), **feed.state()}
             if run is not None:
                 line = np.frombuffer(json.dumps(asdict(log[-1])).encode(), dtype=np.uint8)
-                run.save_epoch(epoch, {"log": line}, state)
+                run.save_epochs([{"log": line}], state)
             tick()
         if log and not course and data.test_y is not None:
             training.restore(state)  # as it was before it broke

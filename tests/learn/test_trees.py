@@ -1,11 +1,9 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from dris.learn import trees
 from dris.learn.store.run_store import Store
-from dris.learn.trees import TREES, suit_trees, tree_probabilities
+from dris.learn.trees import suit_trees, tree_probabilities
 
 pytest.importorskip("sklearn")
 
@@ -14,7 +12,10 @@ class Killed(BaseException):
     pass
 
 
-FEW = replace(TREES, iterations=8, rows=100)
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(trees, "GROWTH", {**trees.GROWTH, "max_iter": 8})
+    monkeypatch.setattr(trees, "ROWS", 100)
 
 
 def toy(n=240, classes=3):
@@ -25,9 +26,10 @@ def toy(n=240, classes=3):
 
 
 @pytest.mark.parametrize("rows", [50, 1000])
-def test_the_bytes_do_not_depend_on_the_order_of_rows(rows):
+def test_the_bytes_do_not_depend_on_the_order_of_rows(rows, monkeypatch):
     x, y, fold = toy()
-    how = {"ids": np.arange(240), "trees": replace(FEW, rows=rows)}
+    monkeypatch.setattr(trees, "ROWS", rows)
+    how = {"ids": np.arange(240)}
     one = tree_probabilities(x, y, fold, 3, **how)
     at = np.random.default_rng(1).permutation(240)
     how["ids"] = at
@@ -37,10 +39,10 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows(rows):
 
 def test_a_row_is_predicted_by_trees_that_did_not_see_its_label():
     x, y, fold = toy()
-    one = tree_probabilities(x, y, fold, 3, trees=FEW)
+    one = tree_probabilities(x, y, fold, 3)
     assert (one.argmax(axis=1) == y).mean() > 0.7
     other = np.where(fold == 2, (y + 1) % 3, y)
-    two = tree_probabilities(x, other, fold, 3, trees=FEW)
+    two = tree_probabilities(x, other, fold, 3)
     changed = (one != two).any(axis=1)
     assert not changed[fold == 2].any()
     assert changed[fold != 2].any()  # the twin
@@ -49,14 +51,14 @@ def test_a_row_is_predicted_by_trees_that_did_not_see_its_label():
 def test_a_class_that_no_other_fold_has_gets_nothing_there():
     x, y, fold = toy(classes=2)
     y = np.where(fold == 1, 2, 0)
-    p = tree_probabilities(x, y, fold, 4, trees=FEW)
+    p = tree_probabilities(x, y, fold, 4)
     assert (p[fold == 1] == [1, 0, 0, 0]).all()
     assert (p[:, [1, 3]] == 0).all()
 
 
 def test_work_that_was_cut_short_goes_on_with_the_folds_that_are_left(tmp_path, monkeypatch):
     x, y, fold = toy()
-    whole = tree_probabilities(x, y, fold, 3, trees=FEW)
+    whole = tree_probabilities(x, y, fold, 3)
     real, grown, died = trees.grow, [], []
 
     def dies(*given):
@@ -67,16 +69,15 @@ def test_work_that_was_cut_short_goes_on_with_the_folds_that_are_left(tmp_path, 
         return real(*given)
 
     monkeypatch.setattr(trees, "grow", dies)
-    how = {"trees": FEW}
     with pytest.raises(Killed):
-        tree_probabilities(x, y, fold, 3, store=tmp_path, **how)
+        tree_probabilities(x, y, fold, 3, store=tmp_path)
     begun = grown.copy()
-    assert (tree_probabilities(x, y, fold, 3, store=Store(tmp_path), **how) == whole).all()
+    assert (tree_probabilities(x, y, fold, 3, store=Store(tmp_path)) == whole).all()
     assert set(grown[len(begun) :]) == {2, 3} - set(begun) | {2}
     grown.clear()
-    assert (tree_probabilities(x, y, fold, 3, store=tmp_path, **how) == whole).all()
+    assert (tree_probabilities(x, y, fold, 3, store=tmp_path) == whole).all()
     assert grown == []
-    tree_probabilities(x, y, fold, 3, store=tmp_path, seed=1, **how)  # the twin
+    tree_probabilities(x, y, fold, 3, store=tmp_path, seed=1)  # the twin
     assert len(grown) == 4
 
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from dris.learn.trainers.stacked.head import Head, train_on
 from dris.learn.trainers.stacked.stack import Answers, class_probabilities
-from dris.learn.trees import TREES, grow
+from dris.learn.trees import grow
 
 Floats = NDArray[np.float32]
 Positions = NDArray[np.integer]
@@ -73,7 +73,7 @@ def nested_trees(
     for f, g in left_out:
         at = np.flatnonzero(np.isin(fold, (f, g)))
         names = (seed, "nested trees", f, g)
-        p = grow(x, labels, _rows(fold, (f, g)), at, classes, names, TREES)
+        p = grow(x, labels, _rows(fold, (f, g)), at, classes, names)
         out[np.where(fold[at] == f, g, f), at] = p
     return out
 

@@ -7,7 +7,6 @@ each, and sparse, wide or encoded features are what linear models read best.
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +23,11 @@ MAX_CLASSES = 25
 MAX_COLUMNS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Trees:
-    """How they are grown: a tree per class and iteration, on at most `rows` rows of a fold.
-
-    Twice as many leaves and iterations cost twice as much, and memorise more wrong labels.
-    """
-
-    iterations: int = 60
-    learning_rate: float = 0.15
-    leaves: int = 8
-    examples_per_leaf: int = 20
-    bins: int = 127
-    rows: int = 20_000
-
-
-TREES = Trees()
+# A tree per class and iteration, on at most so many rows of a fold. Twice as many leaves and
+# iterations cost twice as much, and memorise more wrong labels.
+ROWS = 20_000
+GROWTH = {"max_iter": 60, "learning_rate": 0.15, "max_leaf_nodes": 8, "min_samples_leaf": 20}
+GROWTH |= {"max_bins": 127}
 
 
 def suit_trees(x: Any, classes: int) -> bool:
@@ -60,7 +48,6 @@ def tree_probabilities(
     *,
     seed: int = 0,
     ids: ArrayLike | None = None,
-    trees: Trees = TREES,
     store: Store | str | Path | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> Floats:
@@ -75,14 +62,14 @@ def tree_probabilities(
     y, place = np.asarray(labels)[order], np.asarray(fold)[order]
     table = x if ids is None else x[order]
     kept = Store(store) if isinstance(store, str | Path) else store
-    key = {} if kept is None else _key(table, y, place, classes, seed, trees)
+    key = {} if kept is None else _key(table, y, place, classes, seed)
     out = np.empty((len(y), classes), dtype=np.float32)
 
     def one(f: int) -> None:
         rows, outside = np.flatnonzero(place != f), np.flatnonzero(place == f)
 
         def grown() -> Floats:
-            return grow(table, y, rows, outside, classes, (seed, "trees", f), trees)
+            return grow(table, y, rows, outside, classes, (seed, "trees", f))
 
         out[outside] = grown() if kept is None else _keep(kept, {**key, "fold": f}, grown)
         tick()
@@ -99,7 +86,6 @@ def grow(
     asked: Positions,
     classes: int,
     stream: tuple[int | str, ...],
-    trees: Trees = TREES,
 ) -> Floats:
     """The class probabilities of the rows at `asked` by trees grown on those at `rows`.
 
@@ -109,21 +95,15 @@ def grow(
     from threadpoolctl import threadpool_limits
 
     rng = rng_for(int(stream[0]), *stream[1:])
-    if len(rows) > trees.rows:
-        rows = np.sort(rng.permutation(rows)[: trees.rows])
+    if len(rows) > ROWS:
+        rows = np.sort(rng.permutation(rows)[:ROWS])
     out = np.zeros((len(asked), classes), dtype=np.float32)
     seen = np.unique(y[rows])
     if len(seen) == 1:
         out[:, seen[0]] = 1
         return out
     model = HistGradientBoostingClassifier(
-        max_iter=trees.iterations,
-        learning_rate=trees.learning_rate,
-        max_leaf_nodes=trees.leaves,
-        min_samples_leaf=trees.examples_per_leaf,
-        max_bins=trees.bins,
-        early_stopping=False,
-        random_state=int(rng.integers(1 << 31)),
+        **GROWTH, early_stopping=False, random_state=int(rng.integers(1 << 31))
     )
     with threadpool_limits(limits=1):  # sums of several threads differ in their last bits
         model.fit(x[rows], y[rows])
@@ -131,12 +111,13 @@ def grow(
     return out
 
 
-def _key(x: Any, y: Any, fold: Any, classes: int, seed: int, trees: Trees) -> dict[str, Any]:
+def _key(x: Any, y: Any, fold: Any, classes: int, seed: int) -> dict[str, Any]:
     from sklearn import __version__
 
     return {
         "model": "trees",
-        **asdict(trees),
+        **GROWTH,
+        "rows": ROWS,
         "classes": classes,
         "seed": seed,
         "sklearn": __version__,

@@ -91,14 +91,14 @@ def test_a_run_goes_from_nothing_over_epochs_to_done(tmp_path):
     assert not run.folder.exists()
     with run.locked():
         assert run.checkpoint() is None
-        run.save_epoch(1, arrays(1.0), arrays(10))
-        run.save_epoch(2, arrays(2.0), arrays(20))
+        run.save_epochs([arrays(1.0)], arrays(10))
+        run.save_epochs([arrays(2.0)], arrays(20))
     again = Store(tmp_path).run(KEY)
     with again.locked():
         last = again.checkpoint()
         assert (last.epoch, last.state["x"].tolist()) == (2, [20])
         assert [r["x"].tolist() for r in last.records] == [[1.0], [2.0]]
-        again.save_epoch(3, {}, arrays(30))
+        again.save_epochs([{}], arrays(30))
         assert again.checkpoint().records[2] == {}
         again.finish(Dynamics.from_losses([[0.5, 0.25]]), seconds=3)
     assert again.done
@@ -107,12 +107,13 @@ def test_a_run_goes_from_nothing_over_epochs_to_done(tmp_path):
     assert sorted(p.name for p in run.folder.iterdir()) == RESULT
 
 
-def test_saving_epoch_one_again_starts_over_and_keeps_no_later_epoch(tmp_path):
+def test_a_run_without_a_checkpoint_starts_over_and_keeps_no_later_epoch(tmp_path):
     run = Store(tmp_path).run(KEY)
     with run.locked():
         for epoch in (1, 2, 3):
-            run.save_epoch(epoch, arrays(epoch), arrays(epoch))
-        run.save_epoch(1, arrays(-1), arrays(-1))
+            run.save_epochs([arrays(epoch)], arrays(epoch))
+    with run.locked():
+        run.save_epochs([arrays(-1)], arrays(-1))
         assert [r["x"].tolist() for r in run.checkpoint().records] == [[-1]]
 
 
@@ -229,7 +230,7 @@ def test_bytes_are_on_the_disk_before_a_name_points_to_them(tmp_path, monkeypatc
         monkeypatch.setattr(os, name, lambda *a, n=name, c=call: (done.append(n), c(*a)))
     run = Store(tmp_path).run(KEY)
     with run.locked():
-        run.save_epoch(1, {}, {})
+        run.save_epochs([{}], {})
         run.finish(Dynamics.from_losses(np.eye(2)), seconds=0)
     assert done == ["fsync", "replace"] * 6  # key, record, state; timing, dynamics, done
 
@@ -319,10 +320,10 @@ def test_a_run_is_locked_once_and_written_only_under_the_lock(tmp_path):
     with run.locked():
         with pytest.raises(InputError, match="is locked already"), run.locked():
             pass
-        run.save_epoch(1, {}, {})
+        run.save_epochs([{}], {})
     for call in (
         run.checkpoint,
-        lambda: run.save_epoch(2, {}, {}),
+        lambda: run.save_epochs([{}], {}),
         lambda: run.finish(Dynamics.from_losses(np.eye(2)), seconds=0),
     ):
         with pytest.raises(InputError, match="needs the lock; call it inside"):
@@ -331,16 +332,13 @@ def test_a_run_is_locked_once_and_written_only_under_the_lock(tmp_path):
         run.load()
 
 
-def test_epochs_come_in_order_and_arrays_are_never_converted_in_silence(tmp_path):
+def test_arrays_are_never_converted_in_silence(tmp_path):
     run = Store(tmp_path).run(KEY)
     with run.locked():
-        run.save_epoch(1, {}, {})
-        for epoch in (0, 3):
-            with pytest.raises(InputError, match=f"epoch must be 2, .* got {epoch}"):
-                run.save_epoch(epoch, {}, {})
+        run.save_epochs([{}], {})
         for bad in (np.array([1j]), np.array(["a"]), np.array([None])):
             with pytest.raises(InputError, match=r"x has dtype .* convert it first"):
-                run.save_epoch(2, {}, {"x": bad})
+                run.save_epochs([{}], {"x": bad})
         assert run.checkpoint().epoch == 1
 
 
@@ -541,7 +539,7 @@ def finished_with_an_outcome(root):
     run = Store(root).run({"model": "target"})
     with run.locked():
         if not run.done:
-            run.save_epoch(1, arrays(1.0), arrays(2.0))
+            run.save_epochs([arrays(1.0)], arrays(2.0))
             run.finish(Outcome(1, arrays(3.0), {"accuracy": 0.5, "log": []}), seconds=1.0)
     return run
 

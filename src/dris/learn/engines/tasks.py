@@ -15,7 +15,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -119,29 +118,18 @@ def _refuse_unreachable(address: str) -> None:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A file of a name used once: a process that finds it sees the folder it lies in."""
-
-    path: Path
-
-    def is_visible(self) -> bool:
-        """True if this process, maybe on another machine, sees the folder."""
-        return self.path.exists()
-
-
 @contextmanager
-def mark_folder(folder: Path | None) -> Iterator[Mark | None]:
-    """Put a mark into a folder for as long as others may look for it, by the path as given."""
+def mark_folder(folder: Path | None) -> Iterator[Path | None]:
+    """A file of a name used once: a process that finds it sees the folder, by the path as given."""
     if folder is None:
         yield None
         return
-    mark = Mark(folder / f".seen-{uuid.uuid4().hex}")
-    mark.path.touch()
+    mark = folder / f".seen-{uuid.uuid4().hex}"
+    mark.touch()
     try:
         yield mark
     finally:
-        mark.path.unlink(missing_ok=True)
+        mark.unlink(missing_ok=True)
 
 
 def run_on_ray(
@@ -152,7 +140,7 @@ def run_on_ray(
     workers: int | None = None,
     progress: Progress | None = None,
     total: int = 0,
-    mark: Mark | None = None,
+    mark: Path | None = None,
     arrived: Callable[[int, Any], Any] | None = None,
 ) -> list[Any]:
     """`function(*task, tick)` for every task, on the cluster; results in the order of the tasks.
@@ -192,14 +180,14 @@ def run_on_ray(
 
 
 def _run_task(
-    path: Sequence[str], mark: Mark | None, function: Callable[..., Any], *arguments: Any
+    path: Sequence[str], mark: Path | None, function: Callable[..., Any], *arguments: Any
 ) -> tuple[int, Any]:
     """One task, in a process of some node: how often it ticked, and its result."""
     settle(path)
-    if mark is not None and not mark.is_visible():
+    if mark is not None and not mark.exists():
         host = require("ray", "ray").util.get_node_ip_address()
         raise InputError(
-            f"the node at {host} does not see {mark.path.parent}, where results are kept; "
+            f"the node at {host} does not see {mark.parent}, where results are kept; "
             "name one on a disk that all nodes share, by its whole path"
         )
     ticks = 0

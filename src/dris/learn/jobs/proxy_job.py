@@ -62,7 +62,7 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
             state = None if run is None else training.state()
             if run is not None and state is not None:
                 record, rest = _split(recorder)
-                run.save_epoch(epoch, record, {**state, **rest})
+                run.save_epochs([record], {**state, **rest})
             tick()
         accuracy = None if data.test_y is None else training.accuracy(data.test_x, data.test_y)
     made = {"proxies": [provenance_of(job, job.stream, accuracy)]}

@@ -8,10 +8,11 @@ store is not sent out at all.
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress
-from dris.learn.engines.tasks import Mark, mark_folder, run_on_ray
+from dris.learn.engines.tasks import mark_folder, run_on_ray
 from dris.learn.jobs.kept_jobs import key_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
@@ -61,7 +62,7 @@ def train_on_ray(
 
 def _on_node(
     attempt: Attempt,
-    mark: Mark | None,
+    mark: Path | None,
     job: Job,
     data: Data,
     store: Store | None,
@@ -69,7 +70,7 @@ def _on_node(
 ) -> tuple[Trained | None, float]:
     """What a job gives, None for dynamics that are in the store by now; and the seconds it took."""
     begin = time.monotonic()
-    visible = store if mark is not None and mark.is_visible() else None
+    visible = store if mark is not None and mark.exists() else None
     result = attempt(job, data, visible, tick)
     sent = None if visible is not None and result.whole else result
     return sent, time.monotonic() - begin

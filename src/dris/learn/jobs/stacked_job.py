@@ -244,7 +244,6 @@ def _note_broken(
             f"{who} diverged at epoch {epoch}: its weights or losses are no longer finite; "
             "lower its learning rate or standardize"
         )
-        broken[k].epoch = epoch
 
 
 def _loss_by_fold(loss: NDArray[np.float32], folds: Folds, count: int) -> NDArray[np.float64]:

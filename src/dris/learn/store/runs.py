@@ -9,7 +9,7 @@
         last = run.checkpoint()  # None: start at epoch 1
         for epoch in range(last.epoch + 1 if last else 1, epochs + 1):
             ...
-            run.save_epoch(epoch, record, state)
+            run.save_epochs([record], state)
         run.finish(dynamics, seconds=seconds)  # or an Outcome, read back by run.outcome()
 
 An epoch is saved as its record first, then the state that replaces the one before: the state is
@@ -182,28 +182,13 @@ class Run:
             finally:
                 self._holds = False
 
-    def save_epoch(self, epoch: int, record: Arrays, state: Arrays) -> None:
-        """Keep an epoch's record, and the state to go on from; on return it survives a kill.
-
-        Epochs come in order from 1; saving epoch 1 again starts the run over.
-        """
-        self._must_hold("save_epoch")
-        if epoch not in (1, self._saved + 1):
-            raise InputError(
-                f"epoch must be {self._saved + 1}, the one after the last saved, got {epoch}; "
-                "go on from run.checkpoint(), or start over at epoch 1"
-            )
-        self._save(epoch, [record], state)
-
     def save_epochs(self, records: Sequence[Arrays], state: Arrays) -> None:
-        """Keep the records of the epochs after the last saved, and the state after all of them.
+        """Keep the records of the epochs after the last saved, and the state to go on from.
 
-        For epochs that are over sooner than they are saved: a kill costs those not saved yet.
+        On return they survive a kill. After a checkpoint that was None they begin at epoch 1.
         """
         self._must_hold("save_epochs")
-        self._save(self._saved + 1, records, state)
-
-    def _save(self, first: int, records: Sequence[Arrays], state: Arrays) -> None:
+        first = self._saved + 1
         epochs = str(first) if len(records) == 1 else f"{first} and those after it"
         with _explaining(f"epoch {epochs} could not be saved, the epochs before it are kept"):
             if first == 1:

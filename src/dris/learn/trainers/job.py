@@ -41,7 +41,6 @@ class DivergedError(InputError):
     `step` counts from 1 in the epoch; it is None where an estimator does not say.
     """
 
-    epoch: int = 0
     step: int | None = None
 
 

@@ -67,5 +67,5 @@ def naming_divergence(job: Job, epoch: int) -> Iterator[None]:
         text = str(error)
         remedy = "" if "lower" in text else "; lower its learning rate or standardize"
         diverged = DivergedError(f"{job.who} diverged at epoch {epoch}: {text}{remedy}")
-        diverged.epoch, diverged.step = epoch, getattr(error, "step", None)
+        diverged.step = getattr(error, "step", None)
         raise diverged from None

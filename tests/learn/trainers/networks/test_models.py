@@ -190,11 +190,7 @@ def test_a_convolutional_network_refuses_what_is_no_image(name, shape):
     fails(r"needs input_shape \(channels, height, width\)", spec=name, shape=shape)
 
 
-def test_bad_names_shapes_classes_and_seeds_are_refused():
+def test_bad_names_and_seeds_are_refused():
     fails(rf"one of {', '.join(sorted(MODELS))}, .*got 'resnet21'", spec="resnet21")
-    for shape in [(), (0,), (3, -1, 32), (1.5,), 4, "ab", None]:
-        fails("input_shape must be", shape=shape)
-    fails("classes must be at least 2, got 1", classes=1)
-    fails("classes must be a whole number, got 2.5", classes=2.5)
     fails("seed must be at least 0, got -1", seed=-1)
     fails("seed must be a whole number, got 'a'", seed="a")

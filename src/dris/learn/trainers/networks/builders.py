@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
-from dris.core.validate import check_count
 from dris.learn.extras import require
 
 if TYPE_CHECKING:
@@ -45,13 +44,12 @@ def build_model(
     True
     """
     torch = require("torch", "torch")
-    shape, count = _check_shape(input_shape), check_count(classes, "classes", at_least=2)
     builder, name = builder_of(spec)
     state = seed_for(seed, "initial weights")
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         # Not torch.manual_seed: that would reseed the GPUs too, which nothing here restores.
         torch.default_generator.manual_seed(state)
-        model = builder(shape, count)
+        model = builder(tuple(input_shape), classes)
     if not isinstance(model, torch.nn.Module):
         raise InputError(
             f"the model function {name} must return an nn.Module, got {type(model).__name__}"
@@ -110,16 +108,3 @@ def _check_takes_two(builder: Builder, name: str) -> None:
             f"the model function {name} must take (input_shape, classes), its signature is "
             f"{signature}; wrap it: lambda input_shape, classes: ..."
         ) from None
-
-
-def _check_shape(input_shape: Any) -> tuple[int, ...]:
-    try:
-        shape = tuple(operator.index(size) for size in input_shape)
-    except TypeError:
-        shape = ()
-    if not shape or min(shape) < 1:
-        raise InputError(
-            "input_shape must be (channels, height, width) or (features,), whole numbers of "
-            f"1 or more, got {input_shape!r}"
-        )
-    return shape

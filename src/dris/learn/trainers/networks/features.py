@@ -7,7 +7,7 @@ With a store they are computed once and mapped from then on.
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +23,6 @@ require("torch", "torch")
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import IterableDataset
 
 from dris.learn.engines.engine import devices_of
 from dris.learn.engines.processes import Progress
@@ -31,10 +30,8 @@ from dris.learn.record.batches import as_array
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.runs import Outcome
 from dris.learn.trainers.job import check_inputs
-from dris.learn.trainers.networks.models import Classifier
 from dris.learn.trainers.networks.sources import DatasetSource
 
-Backbone = nn.Module | Callable[[Tensor], Any]
 Features = NDArray[np.float32]
 # Pictures at once on a CPU. The maps of more are larger than what memory is reused for: the system
 # takes them back and hands them out again at every layer, which took half of the time.
@@ -45,7 +42,7 @@ Made = TypeVar("Made")
 
 
 def extract_features(
-    backbone: Backbone,
+    backbone: nn.Module,
     x: Any,
     *,
     batch_size: int = 256,
@@ -60,8 +57,7 @@ def extract_features(
     expects into the data set, or in front of it, `nn.Sequential(normalize, network)`.
 
     Args:
-        backbone: A network without its last layer, a `Classifier` (whose features are taken), or
-            any function from a batch to features (B, F) or (B, F, 1, 1).
+        backbone: A network without its last layer, to features (B, F) or (B, F, 1, 1).
         x: Tables (N, D), images (N, C, H, W), or a map-style torch Dataset without random
             transforms.
         batch_size: Examples at once; on a CPU at most eight pictures.
@@ -78,13 +74,7 @@ def extract_features(
     [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]]
     """
     check_count(batch_size, "batch_size", at_least=1)
-    if not callable(backbone):
-        raise InputError(
-            f"backbone must be an nn.Module or a function, got {type(backbone).__name__}"
-        )
     data = check_inputs(x)
-    if isinstance(data, IterableDataset) or len(data) == 0:
-        raise InputError("x must be a map-style Dataset of one example or more, or an array")
     place = torch.device(devices_of(device)[0])
     if store is None:
         return _compute(backbone, data, batch_size, place, progress)
@@ -108,16 +98,15 @@ def extract_features(
 
 
 def _compute(
-    backbone: Backbone, data: Any, batch_size: int, device: torch.device, progress: Progress | None
+    backbone: nn.Module, data: Any, batch_size: int, device: torch.device, progress: Progress | None
 ) -> Features:
     features: Features = np.empty((0, 0), dtype=np.float32)
     n, done = len(data), 0
-    reads = backbone.features if isinstance(backbone, Classifier) else backbone
     autocast = torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
     if device.type == "cpu" and isinstance(data, np.ndarray) and data.ndim == 4:
         batch_size = min(batch_size, AT_ONCE)
     with _at_rest(backbone, device), torch.inference_mode(), autocast:
-        made = ((reads(batch), len(batch)) for batch in _batches(data, batch_size, device))
+        made = ((backbone(batch), len(batch)) for batch in _batches(data, batch_size, device))
         for out, count in _ahead(made, _AHEAD if device.type == "cuda" else 0):
             rows = _check_rows(out, count, done)
             if done == 0:
@@ -181,13 +170,10 @@ def _channels_last(batch: Tensor) -> Tensor:
 
 
 @contextmanager
-def _at_rest(backbone: Backbone, device: torch.device) -> Iterator[None]:
+def _at_rest(backbone: nn.Module, device: torch.device) -> Iterator[None]:
     """A network in eval mode on the device, torch's random state set aside; all put back."""
     cuda = [device.index or 0] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=cuda):  # a DataLoader draws from it even unshuffled
-        if not isinstance(backbone, nn.Module):
-            yield
-            return
         home = next((t.device for t in (*backbone.parameters(), *backbone.buffers())), device)
         modes = [(module, module.training) for module in backbone.modules()]
         backbone.eval()
@@ -214,13 +200,8 @@ def _hash_data(data: Any, batch_size: int) -> str:
     return digest.hexdigest()
 
 
-def _hash_network(backbone: Backbone) -> str:
+def _hash_network(backbone: nn.Module) -> str:
     """A fingerprint of the class, the layers and every weight."""
-    if not isinstance(backbone, nn.Module):
-        raise InputError(
-            "features of a plain function cannot be kept, nothing tells its versions apart; "
-            "wrap it in an nn.Module, or leave out store="
-        )
     kind = type(backbone)
     digest = hashlib.sha256(f"{kind.__module__}:{kind.__qualname__}\n{backbone!r}\n".encode())
     for name, tensor in backbone.state_dict().items():
