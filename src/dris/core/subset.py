@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError
 from dris.core.streams import hashed_order
 from dris.core.validate import read_only, same_value
 
@@ -27,23 +26,9 @@ class Subset:
     rule: str  # what chose them
     parameters: Mapping[str, Any]  # what that was given, as values that JSON can hold
     total: int  # N, the number of examples chosen from
-    tied: int = 0  # how many of the kept the tie-break preferred over others of exactly their score
+    tied: int = 0  # how many `keep_top` kept that the tie-break preferred over equals
 
     def __post_init__(self) -> None:
-        given = np.asarray(self.indices)
-        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
-            raise InputError(
-                "indices must be at least one whole number in a row, "
-                f"got {given.dtype} of shape {given.shape}"
-            )
-        if not (given[1:] > given[:-1]).all():
-            raise InputError("indices must increase without repeats; pass np.unique(indices)")
-        if int(given[0]) < 0 or int(given[-1]) >= self.total:
-            raise InputError(
-                f"indices must be in 0..{self.total - 1}, got {given[0]} to {given[-1]}"
-            )
-        if not 0 <= self.tied <= given.size:
-            raise InputError(f"tied must be in 0..{given.size}, got {self.tied}")
         object.__setattr__(self, "indices", read_only(self.indices, np.int64))
         object.__setattr__(self, "parameters", dict(self.parameters))
 
@@ -63,22 +48,18 @@ class Subset:
         return mask
 
 
-def top_mask(
-    score: NDArray[np.float64], count: int, *, seed: int, ids: Ids
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Mark the `count` highest scores; also the positions that a tie-break let in."""
+def top_mask(score: NDArray[np.float64], count: int, *, seed: int, ids: Ids) -> NDArray[np.bool_]:
+    """Mark the `count` highest scores; of equals at the cut those with the smallest hashes."""
     if count == 0:
-        return np.zeros(score.size, dtype=np.bool_), np.empty(0, dtype=np.int64)
-    lowest = score.size - count
-    cut = np.partition(score, lowest)[lowest]
-    mask = score >= cut
+        return np.zeros(score.size, dtype=np.bool_)
+    cut = np.partition(score, score.size - count)[score.size - count]
+    mask: NDArray[np.bool_] = score >= cut
     surplus = np.count_nonzero(mask) - count
-    if surplus == 0:
-        return mask, np.empty(0, dtype=np.int64)
-    equal = np.flatnonzero(score == cut)
-    order = np.argpartition(hashed_order(ids_at(ids, equal), seed), equal.size - surplus)
-    mask[equal[order[equal.size - surplus :]]] = False
-    return mask, equal[order[: equal.size - surplus]]
+    if surplus:
+        equal = np.flatnonzero(score == cut)
+        order = np.argpartition(hashed_order(ids_at(ids, equal), seed), equal.size - surplus)
+        mask[equal[order[equal.size - surplus :]]] = False
+    return mask
 
 
 def ids_at(ids: Ids, positions: NDArray[np.int64]) -> NDArray[np.generic]:

@@ -86,7 +86,7 @@ def choose_rows(
     if rule == RECOMMENDED or made.name == CLEAN:
         mask, note = _with_every_class(ensemble, mask, fixed=keep is not None)
         notes = (*notes, *note)
-    chosen = replace(subset, indices=np.flatnonzero(mask), tied=0)
+    chosen = replace(subset, indices=np.flatnonzero(mask))
     back = planted & ~ensemble.assessment.given.suspects  # a canary's own label is like any other
     if keep is not None:
         back = _stand_ins(ensemble, mask & planted, back)
@@ -213,13 +213,13 @@ def _with_every_class(
     margin, ids = -ensemble.assessment.shown.wrong, ensemble.dynamics.ids
     for label in short:
         out = np.flatnonzero((labels == label) & ~mask)
-        cleanest, _ = top_mask(margin[out], int(missing[label]), seed=seed, ids=ids[out])
+        cleanest = top_mask(margin[out], int(missing[label]), seed=seed, ids=ids[out])
         mask[out[cleanest]] = True
     if fixed:  # the least clean of the classes above their share go
         above = np.flatnonzero(np.isin(labels, np.flatnonzero(missing < 0)) & mask)
         above = above[~ensemble.data.trusted[above]]
         surplus = min(int(mask.sum()) - size, above.size)
-        worst, _ = top_mask(-margin[above], surplus, seed=seed, ids=ids[above])
+        worst = top_mask(-margin[above], surplus, seed=seed, ids=ids[above])
         mask[above[worst]] = False
     names = ", ".join(ensemble.data.names[label] for label in short)
     if short.size == 1:

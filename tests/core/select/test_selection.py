@@ -259,19 +259,3 @@ def test_subset_mask_and_equality_by_value():
     assert subset == keep_top([1, 3, 2], fraction=0.67) == pickle.loads(pickle.dumps(subset))
     assert subset != keep_top([1, 3, 2], fraction=0.67, seed=1)
     assert subset != "subset"
-
-
-@pytest.mark.parametrize(
-    ("indices", "tied", "says"),
-    [
-        ([], 0, "at least one"),
-        ([0.5], 0, "whole number"),
-        ([1, 0], 0, "increase"),
-        ([-1, 0], 0, r"0\.\.2"),
-        ([0, 3], 0, r"0\.\.2"),
-        ([0, 1], 3, "tied"),
-    ],
-)
-def test_subset_refuses_what_is_not_a_set_of_positions(indices, tied, says):
-    with pytest.raises(InputError, match=says):
-        Subset(np.array(indices), "by hand", {}, total=3, tied=tied)

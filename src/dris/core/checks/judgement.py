@@ -97,7 +97,7 @@ class CheckInputs:
 
 def _check_inversion(given: CheckInputs) -> Check:
     count = count_of(given.keep, given.variance.size)
-    chosen, _ = top_mask(given.variance, count, seed=0, ids=given.dynamics.ids)
+    chosen = top_mask(given.variance, count, seed=0, ids=given.dynamics.ids)
     return not_inverted(chosen, given.planted, given.level)
 
 

@@ -251,7 +251,7 @@ def _hard(task: _Task, gap: ArrayLike, hardest: float) -> _Plan:
     candidates = np.flatnonzero(task.open)
     count = count_of(hardest, candidates.size, "hardest")
     ties = int(task.rng.integers(2**31))
-    smallest, _ = top_mask(-size[candidates], count, seed=ties, ids=None)
+    smallest = top_mask(-size[candidates], count, seed=ties, ids=None)
     pool = np.zeros_like(task.open)
     pool[candidates[smallest]] = True
     positions = task.draw(pool)

@@ -154,7 +154,7 @@ def _targeted(task: _Task, rate: float, norms: ArrayLike) -> Labels:
     if size.min() < 0:
         raise InputError(f"norms must be 0 or more, got {size.min()}")
     ties = seed_for(task.seed, "noise", "targeted", "ties")
-    mask, _ = top_mask(size, task.count(rate), seed=ties, ids=None)
+    mask = top_mask(size, task.count(rate), seed=ties, ids=None)
     return task.replace(np.flatnonzero(mask))
 
 

@@ -119,13 +119,12 @@ def keep_passed(
     passed, count = gate.passed, count_of(fraction, gate.detector.size)
     inside = int(passed.sum())
     short = max(0, count - inside)
-    mask, tied = passed, np.empty(0, dtype=np.int64)
+    mask = passed
     if not short:
-        mask, tied = top_mask(np.where(passed, score, -np.inf), count, seed=seed, ids=ids)
+        mask = top_mask(np.where(passed, score, -np.inf), count, seed=seed, ids=ids)
     elif fill:
         rejected = np.where(passed, -np.inf, gate.detector)
-        filled, tied = top_mask(rejected, short, seed=seed, ids=ids)
-        mask = passed | filled
+        mask = passed | top_mask(rejected, short, seed=seed, ids=ids)
     if not mask.any():
         raise NothingPassesError(
             f"no example is left: {inside} of {passed.size} pass the gate; lower its recall, or "
@@ -142,7 +141,7 @@ def keep_passed(
         "filled": short if fill else 0,
         "seed": check_seed(seed),
     }
-    return Subset(np.flatnonzero(mask), "gated", parameters, passed.size, tied=tied.size)
+    return Subset(np.flatnonzero(mask), "gated", parameters, passed.size)
 
 
 def early_margins(dynamics: Dynamics) -> list[Score]:

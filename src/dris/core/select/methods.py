@@ -141,14 +141,14 @@ def _keep_unsuspected(
 ) -> Subset:
     """The `count` highest scores; the suspects come last, the least likely wrong of them first."""
     score = np.where(suspects, -2 - wrong, score)
-    mask, tied = top_mask(score, count, seed=task.how["seed"], ids=task.how["ids"])
+    mask = top_mask(score, count, seed=task.how["seed"], ids=task.how["ids"])
     parameters = {
         "fraction": float(task.how["fraction"]),
         "suspects": int(suspects.sum()),
         "filled": max(0, count - int((~suspects).sum())),
         "seed": task.how["seed"],
     }
-    return Subset(np.flatnonzero(mask), rule, parameters, suspects.size, tied=tied.size)
+    return Subset(np.flatnonzero(mask), rule, parameters, suspects.size)
 
 
 @dataclass(frozen=True, slots=True)

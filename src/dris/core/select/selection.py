@@ -29,8 +29,10 @@ def keep_top(
     [1, 3]
     """
     s, names = _check(score, ids)
-    mask, tied = top_mask(s, count_of(fraction, s.size), seed=seed, ids=names)
-    return _subset(mask, "keep_top", {"fraction": fraction}, seed, tied.size)
+    mask = top_mask(s, count_of(fraction, s.size), seed=seed, ids=names)
+    at_cut = s == s[mask].min()
+    tied = int((at_cut & mask).sum()) if (at_cut & ~mask).any() else 0
+    return _subset(mask, "keep_top", {"fraction": fraction}, seed, tied)
 
 
 def remove_bottom(
@@ -49,11 +51,11 @@ def remove_bottom(
     s, names = _check(score, ids)
     count, share = count_of(fraction, s.size), exact(fraction, "fraction")
     removed = min(share, 1 - share) if remove is None else exact(remove, "remove")
-    positions, tied = _without_lowest(s, removed, "remove", count, seed, names)
+    positions = _without_lowest(s, removed, "remove", count, seed, names)
     mask = np.zeros(s.size, dtype=np.bool_)
     mask[_uniform(positions, count, seed=seed, ids=names)] = True
     parameters = {"fraction": fraction, "remove": removed}
-    return _subset(mask, "remove_bottom", parameters, seed, int(mask[tied].sum()))
+    return _subset(mask, "remove_bottom", parameters, seed)
 
 
 def keep_top_per_class(
@@ -75,12 +77,11 @@ def keep_top_per_class(
     y = y.astype(np.min_scalar_type(y.max()))  # 8 or 16 bits sort in linear time
     order = np.argsort(y, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(y[order])) + 1)
-    mask, tied = np.zeros(s.size, dtype=np.bool_), 0
+    mask = np.zeros(s.size, dtype=np.bool_)
     for positions, quota in zip(members, share_out([m.size for m in members], count), strict=True):
-        inside, equal = top_mask(s[positions], quota, seed=seed, ids=ids_at(names, positions))
+        inside = top_mask(s[positions], quota, seed=seed, ids=ids_at(names, positions))
         mask[positions[inside]] = True
-        tied += equal.size
-    return _subset(mask, "keep_top_per_class", {"fraction": fraction}, seed, tied)
+    return _subset(mask, "keep_top_per_class", {"fraction": fraction}, seed)
 
 
 def mix_uniform(
@@ -90,10 +91,9 @@ def mix_uniform(
     s, names = _check(score, ids)
     count = count_of(fraction, s.size)
     from_top = part_of(share, count, "share")
-    mask, tied = top_mask(s, from_top, seed=seed, ids=names)
+    mask = top_mask(s, from_top, seed=seed, ids=names)
     mask[_uniform(np.flatnonzero(~mask), count - from_top, seed=seed, ids=names)] = True
-    # An equal that lost the tie-break may come back by the uniform draw: it owes nothing to it.
-    return _subset(mask, "mix_uniform", {"fraction": fraction, "share": share}, seed, tied.size)
+    return _subset(mask, "mix_uniform", {"fraction": fraction, "share": share}, seed)
 
 
 def stratify(
@@ -112,7 +112,7 @@ def stratify(
     """
     s, names = _check(score, ids)
     count, bins = count_of(fraction, s.size), check_count(bins, "bins", at_least=1)
-    positions, tied = _without_lowest(s, drop, "drop", count, seed, names)
+    positions = _without_lowest(s, drop, "drop", count, seed, names)
     bin_of = _equal_width(s[positions], bins)
     filled, sizes = np.unique(bin_of, return_counts=True)
     mask, budget = np.zeros(s.size, dtype=np.bool_), count
@@ -121,7 +121,7 @@ def stratify(
         mask[_uniform(positions[bin_of == filled[b]], take, seed=seed, ids=names)] = True
         budget -= take
     parameters = {"fraction": fraction, "bins": bins, "drop": drop}
-    return _subset(mask, "stratified", parameters, seed, int(mask[tied].sum()))
+    return _subset(mask, "stratified", parameters, seed)
 
 
 def share_out(sizes: list[int], count: int) -> list[int]:
@@ -146,16 +146,15 @@ def share_out(sizes: list[int], count: int) -> list[int]:
 
 def _without_lowest(
     score: NDArray[np.float64], share: Any, name: str, count: int, seed: int, ids: Ids
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The positions left without that share of the lowest; also those a tie-break let stay."""
+) -> NDArray[np.int64]:
+    """The positions left without that share of the lowest."""
     left = score.size - part_of(share, score.size, name)
     if left < count:
         raise InputError(
             f"{name} = {float(share):.6g} leaves {left} of {score.size} examples, fewer than the "
             f"{count} to keep"
         )
-    mask, tied = top_mask(score, left, seed=seed, ids=ids)
-    return np.flatnonzero(mask), tied
+    return np.flatnonzero(top_mask(score, left, seed=seed, ids=ids))
 
 
 def _uniform(positions: NDArray[np.int64], count: int, *, seed: int, ids: Ids) -> NDArray[np.int64]:
@@ -183,7 +182,7 @@ def _check(score: ArrayLike, ids: ArrayLike | None) -> tuple[NDArray[np.float64]
 
 
 def _subset(
-    mask: NDArray[np.bool_], rule: str, shares: Mapping[str, Any], seed: int, tied: int
+    mask: NDArray[np.bool_], rule: str, shares: Mapping[str, Any], seed: int, tied: int = 0
 ) -> Subset:
     indices = np.flatnonzero(mask)
     indices.flags.writeable = False
