@@ -216,7 +216,8 @@ def test_every_panel_is_a_file_and_every_file_a_panel():
 
 def test_every_panel_is_on_the_page_once_in_order_and_the_bar_leads_to_it():
     page = trained_page()
-    text, panels = render(page), [panel for panel in PANELS if panel.shown(page)]
+    text = render(page)
+    panels = [panel for panel in PANELS if f'<section id="{panel.anchor}"' in text]
     assert {panel.name for panel in PANELS} - {panel.name for panel in panels} <= {
         "hard",
         "annotators",

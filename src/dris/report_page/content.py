@@ -154,13 +154,12 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Pag
     if dynamics is not None:
         mean, variance = consensus(dynamics), rank_variance(dynamics)
     canaries = () if ensemble is None else ensemble.canaries
-    canary = np.zeros(n, dtype=np.uint8)
+    canary, suspected = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.bool_)
     for code, kind in enumerate(canaries, 1):
         canary[kind.mask()] = code
     suggested = np.full(n, NO_LABEL)
     if ensemble is not None and "rival" in ensemble.dynamics.columns:
         suggested = np.array(ensemble.assessment.suggested)
-    suspected = np.zeros(n, dtype=np.bool_)
     if suspects is not None:
         suspected[suspects.positions] = True
         suggested[suspects.positions] = suspects.suggested
@@ -172,6 +171,12 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Pag
         np.array([], dtype=np.int64) if sample is None else sample.drawn,
         _class_turns(_suspects(decision), data.labels),
     )
+    environment = {
+        "dris": dris.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+    }
     return Page(
         decision=decision,
         title=title,
@@ -188,12 +193,7 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Pag
         sample=sample,
         details=details_of(data, shown_positions(asked, mean, variance, data.ids)),
         recipe=recipe,
-        environment={
-            "dris": dris.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "system": f"{platform.system()} {platform.machine()}",
-        },
+        environment=environment,
     )
 
 
@@ -387,12 +387,12 @@ def pictures_of(
 ) -> dict[int, bytes]:
     r"""Thumbnails of `images[position]`, in order, as long as their base64 fits the budget.
 
-    >>> pictures_of(np.zeros((3, 8, 8), dtype=np.uint8), np.array([2]))[2][:4]
+    >>> pictures_of(np.zeros((3, 1, 8, 8), dtype=np.uint8), np.array([2]))[2][:4]
     b'\x89PNG'
     """
     pictures, used = {}, 0
     for position in positions.tolist():
-        data = picture_bytes(images[position], position)
+        data = picture_bytes(images[position])
         used += 4 * math.ceil(len(data) / 3)
         if used > budget:
             break
@@ -430,10 +430,10 @@ def _regions(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.minimum((values - low) / width * REGIONS, REGIONS - 1).astype(np.int64)
 
 
-def picture_bytes(image: Any, position: int, *, side: int = THUMBNAIL_SIDE) -> bytes:
+def picture_bytes(image: Any, side: int = THUMBNAIL_SIDE) -> bytes:
     """PNG for tiny images; WebP at most `side` pixels wide otherwise.
 
-    The image is the path of a file or an array (H, W), (H, W, C) or (C, H, W) of uint8 or floats.
+    The image is the path of a file, or bytes (C, H, W) as `LabelledData` holds them.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -445,7 +445,7 @@ def picture_bytes(image: Any, position: int, *, side: int = THUMBNAIL_SIDE) -> b
         except (OSError, UnidentifiedImageError) as error:
             raise InputError(f"{image}: cannot be read as an image ({error})") from None
     else:
-        picture = Image.fromarray(_as_bytes(np.asarray(image), position))
+        picture = Image.fromarray(np.moveaxis(image[:3], 0, 2) if len(image) > 2 else image[0])
     out = io.BytesIO()
     if max(picture.size) <= TINY_SIDE:
         picture.save(out, "PNG", optimize=True)
@@ -453,24 +453,3 @@ def picture_bytes(image: Any, position: int, *, side: int = THUMBNAIL_SIDE) -> b
         picture.thumbnail((side, side))
         picture.save(out, "WEBP", quality=75, method=4)
     return out.getvalue()
-
-
-def _as_bytes(image: NDArray[Any], position: int) -> NDArray[np.uint8]:
-    """The image as uint8 (H, W) or (H, W, 3); floats are read as [0, 1], or by their range."""
-    if image.ndim == 3 and image.shape[0] in (1, 3) and image.shape[2] not in (1, 3):
-        image = np.moveaxis(image, 0, 2)
-    if image.ndim == 3 and image.shape[2] == 1:
-        image = image[:, :, 0]
-    if image.dtype.kind not in "fiu" or not (
-        image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)
-    ):
-        raise InputError(
-            f"the image at position {position} must be (H, W), (H, W, 3) or (3, H, W) numbers, "
-            f"got {image.dtype} of shape {image.shape}"
-        )
-    if image.dtype == np.uint8:
-        return np.ascontiguousarray(image)
-    values = np.nan_to_num(image.astype(np.float64))
-    if values.min() < 0 or values.max() > 1:
-        values = (values - values.min()) / ((values.max() - values.min()) or 1.0)
-    return np.ascontiguousarray(np.round(255 * values).astype(np.uint8))

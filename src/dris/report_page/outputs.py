@@ -108,21 +108,9 @@ def write_outputs(
 ) -> list[Path]:
     """Write a decision: cleaned or kept data, issues.csv or weights.csv, and the page.
 
-    All files appear together or not at all, and what dris did not write is never replaced.
-
-    Args:
-        decision: What `dris.clean`, `dris.prune` or `dris.weights` returned.
-        folder: Made where it is not there.
-        form: "data" (its own format), "ids" (a CSV of them), "column" (all rows, with a mark);
-            for weights "csv" or "parquet". Data that was not read from a file gives ids.
-        report: Write report.html, where there is something to show.
-        scores: Write scores.parquet, every score and mark by id, and recipe.json, if proxies
-            were trained.
-        columns: Of the data, to show in issues.csv; ["all"] for every one.
-        title: What the page calls the data.
-        recipe: How to do it again, for the page and recipe.json.
-        force: Replace what dris wrote there before.
-        writer: Decides in place of `force`; one that holds its files back goes on doing so.
+    All files appear together or not at all, and what dris did not write is never replaced. Beside
+    what `Decision.write` explains, `title` is what the page calls the data, `recipe` how to do
+    it again, and `writer` decides in place of `force`. Data of no file gives ids.
 
     >>> import tempfile
     >>> import dris
@@ -155,8 +143,8 @@ def write_outputs(
                 text = json.dumps(made, sort_keys=True, indent=1, allow_nan=False) + "\n"
                 all_of_them.write(path, [text.encode()])
             elif name == "issues.csv":
-                shown_columns = check_columns(data, columns)
-                write_issues(decision, path, columns=shown_columns, writer=all_of_them)
+                text = issues_text(decision, check_columns(data, columns))
+                all_of_them.write(path, [text.encode("utf-8", "surrogatepass")])
             elif name == NEIGHBOURS:
                 all_of_them.write(path, [csv_text(neighbour_lines(decision)).encode()])
             elif name in PEOPLE:
@@ -241,14 +229,6 @@ def csv_text(lines: Sequence[Sequence[object]]) -> str:
     out = io.StringIO()
     csv.writer(out).writerows([guard_text(str(cell)) for cell in line] for line in lines)
     return out.getvalue()
-
-
-def write_issues(
-    decision: Decision, path: Path, *, columns: Sequence[str] = (), writer: Writer
-) -> Path:
-    """Write them whole or not at all."""
-    text = issues_text(decision, columns)
-    return writer.write(path, [text.encode("utf-8", "surrogatepass")])
 
 
 def score_file(decision: Decision) -> ScoreFile:

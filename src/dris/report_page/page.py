@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -44,7 +44,7 @@ class Panel:
     name: str  # of its file, `page_files/panel_NAME.html`
     anchor: str  # its id on the page
     title: str = ""  # in the bar at the top; none for a panel that the one before it leads to
-    shown: Callable[[Page], bool] = lambda page: True  # whether this page has it
+    needs: str = ""  # what `render` passes to templates that must not be empty
 
     @property
     def file(self) -> str:
@@ -55,22 +55,18 @@ class Panel:
 # Every panel, in the order of the page: a new one is a file and a line here.
 PANELS: tuple[Panel, ...] = (
     Panel("verdict", "verdict"),
-    Panel("plane", "plane-section", "Plane", lambda page: page.proxies > 0),
-    Panel("confusions", "confusions", "Confusions", lambda page: bool(page.suspected.any())),
+    Panel("plane", "plane-section", "Plane", "proxies"),
+    Panel("confusions", "confusions", "Confusions", "suspects"),
     Panel("classes", "classes", "Classes"),
     Panel("review", "review", "Review"),
-    Panel("hard", "hard", "Hard", lambda page: bool(hard_rows(page))),
-    Panel(
-        "annotators", "annotators", "Annotators", lambda page: page.decision.annotators is not None
-    ),
-    Panel("neighbours", "neighbours", "Neighbours", lambda page: bool(near_rows(page))),
-    Panel("check", "check", "Check", lambda page: page.sample is not None),
-    Panel(
-        "reliability", "reliability", "How sure", lambda page: charts.reliability(page) is not None
-    ),
-    Panel("columns", "columns", "Columns", lambda page: bool(column_summaries(page.data))),
-    Panel("how_much", "how-much", "How much", lambda page: page.proxies > 0),
-    Panel("disagreement", "disagreement", shown=lambda page: page.proxies > 0),
+    Panel("hard", "hard", "Hard", "hard"),
+    Panel("annotators", "annotators", "Annotators", "people"),
+    Panel("neighbours", "neighbours", "Neighbours", "near"),
+    Panel("check", "check", "Check", "sample"),
+    Panel("reliability", "reliability", "How sure", "reliability"),
+    Panel("columns", "columns", "Columns", "columns"),
+    Panel("how_much", "how-much", "How much", "proxies"),
+    Panel("disagreement", "disagreement", needs="proxies"),
     Panel("recipe", "recipe", "Recipe"),
 )
 
@@ -127,34 +123,38 @@ def render(page: Page, folder: Path | None = None) -> str:
     style = part("components.css") + part("page.css")
     body = script_json(payload(page))
     judgement = page.decision.judgement
-    return environment.get_template("page.html").render(
-        panels=[panel for panel in PANELS if panel.shown(page)],
-        page=page,
-        n=len(page.data),
-        decision=page.decision,
-        checks=[] if judgement is None else list(judgement.checks.values()),
-        text=sentences(page.decision, page.title, folder),
-        kind_of_noise=kind_of_noise(page.decision),
-        counts=dict(zip(OUTCOMES, _outcome_counts(page, slice(None)), strict=True)),
-        regions=_regions(page),
-        histogram=charts.histogram(page),
-        contamination=charts.contamination(page),
-        reliability=charts.reliability(page),
-        hard=hard_rows(page),
-        columns=column_summaries(page.data),
-        near=near_rows(page),
-        people=annotator_lines(page.decision)[1 : 1 + MAX_HARD_LISTED],
-        opinions=opinion_lines(page.decision)[1 : 1 + MAX_HARD_LISTED],
-        box=charts,
-        recipe=_flatten(page.recipe),
-        environment=_flatten(page.environment),
+    values = {
+        "page": page,
+        "n": len(page.data),
+        "decision": page.decision,
+        "proxies": page.proxies,
+        "suspects": page.suspects.size,
+        "sample": page.sample,
+        "checks": [] if judgement is None else list(judgement.checks.values()),
+        "text": sentences(page.decision, page.title, folder),
+        "kind_of_noise": kind_of_noise(page.decision),
+        "counts": dict(zip(OUTCOMES, _outcome_counts(page, slice(None)), strict=True)),
+        "regions": _regions(page),
+        "histogram": charts.histogram(page),
+        "contamination": charts.contamination(page),
+        "reliability": charts.reliability(page),
+        "hard": hard_rows(page),
+        "columns": column_summaries(page.data),
+        "near": near_rows(page),
+        "people": annotator_lines(page.decision)[1 : 1 + MAX_HARD_LISTED],
+        "opinions": opinion_lines(page.decision)[1 : 1 + MAX_HARD_LISTED],
+        "box": charts,
+        "recipe": _flatten(page.recipe),
+        "environment": _flatten(page.environment),
         # Written by us or escaped by script_json: nothing of the data's text is in these as it is.
-        payload=Markup(body),
-        script=Markup(script),
-        style=Markup(style),
-        policy=_policy(script, style),
-        key=hashlib.sha256(body.encode()).hexdigest()[:16],
-    )
+        "payload": Markup(body),
+        "script": Markup(script),
+        "style": Markup(style),
+        "policy": _policy(script, style),
+        "key": hashlib.sha256(body.encode()).hexdigest()[:16],
+    }
+    panels = [panel for panel in PANELS if not panel.needs or values[panel.needs]]
+    return environment.get_template("page.html").render(values, panels=panels)
 
 
 def near_rows(page: Page) -> list[tuple[object, ...]]:
@@ -195,12 +195,6 @@ def _regions(page: Page) -> list[tuple[str, int, list[int], str]]:
     return regions
 
 
-def _shorten(value: Any) -> Any:
-    if isinstance(value, list | tuple) and len(value) > 2 * MAX_LISTED:
-        return [*value[:MAX_LISTED], f"… and {len(value) - MAX_LISTED:,} more"]
-    return value
-
-
 def _flatten(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
     """Nested values as pairs of dotted name and text, in their own order.
 
@@ -212,10 +206,11 @@ def _flatten(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str
         if isinstance(value, Mapping) and value:
             pairs += _flatten(value, f"{before}{name}.")
             continue
-        text = value
+        if isinstance(value, list | tuple) and len(value) > 2 * MAX_LISTED:
+            value = [*value[:MAX_LISTED], f"… and {len(value) - MAX_LISTED:,} more"]
         if not isinstance(value, str):
-            text = json.dumps(_shorten(value), default=str, ensure_ascii=False, sort_keys=True)
-        pairs.append((f"{before}{name}", text))
+            value = json.dumps(value, default=str, ensure_ascii=False, sort_keys=True)
+        pairs.append((f"{before}{name}", value))
     return pairs
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.noise.assessment import SUSPECT
+from dris.core.noise.assessment import SUSPECT, Assessment
 from dris.core.streams import hashed_order
 from dris.report_page.content import NO_LABEL, Details, Page
 
@@ -42,6 +42,8 @@ def payload(page: Page) -> dict[str, Any]:
     for s, step in enumerate(page.steps):
         bits |= step.kept.astype(np.uint32) << np.uint32(s)
     suggested = np.where(page.suggested == NO_LABEL, _NO_LABEL, page.suggested)
+    assessed = _assessment(page)
+    p_suggested = np.zeros(len(data)) if assessed is None else assessed.p_suggested
 
     def items(positions: NDArray[np.int64]) -> list[dict[str, Any]]:
         return [{"at": place[p], "id": str(data.ids[p])} for p in positions.tolist()]
@@ -68,8 +70,8 @@ def payload(page: Page) -> dict[str, Any]:
         "flags": pack(flags[drawn]),
         "kept": pack(bits[drawn]),
         "p_wrong": quantise(page.decision.p_wrong[drawn], 1.0),
-        "p_suggested": quantise(_p_suggested(page)[drawn], 1.0),
-        "calibrated": _calibrated(page),
+        "p_suggested": quantise(p_suggested[drawn], 1.0),
+        "calibrated": assessed is not None,
         "before": np.bincount(data.labels, minlength=len(data.names)).tolist(),
         "clearest": [place[p] for p in page.clearest.tolist()],
         "suspects": pack(np.array([place[p] for p in page.suspects.tolist() if p in place])),
@@ -100,11 +102,8 @@ def drawn_positions(page: Page) -> NDArray[np.int64]:
 def _steps(page: Page) -> list[dict[str, Any]]:
     """Per keep fraction: size, limit, and by class kept, kept suspects, dropped."""
 
-    def by_class(mask: NDArray[np.bool_]) -> list[int]:
-        counts: list[int] = np.bincount(
-            page.data.labels[mask], minlength=len(page.data.names)
-        ).tolist()
-        return counts
+    def by_class(mask: NDArray[np.bool_]) -> Any:
+        return np.bincount(page.data.labels[mask], minlength=len(page.data.names)).tolist()
 
     steps = []
     for step in page.steps:
@@ -114,7 +113,7 @@ def _steps(page: Page) -> list[dict[str, Any]]:
             {
                 "fraction": step.fraction,
                 "size": int(step.kept.sum()),
-                "kept": by_class(step.kept),
+                "kept": by_class(kept),
                 "suspects": int((kept & page.suspected).sum()),
                 "limit": step.limit,
                 "byClass": [by_class(group) for group in groups],
@@ -123,18 +122,10 @@ def _steps(page: Page) -> list[dict[str, Any]]:
     return steps
 
 
-def _calibrated(page: Page) -> bool:
-    """Whether P(wrong) is a probability here, not only an order."""
+def _assessment(page: Page) -> Assessment | None:
+    """What is thought of every label, where P(wrong) is a probability and not only an order."""
     ensemble = page.decision.ensemble
-    return ensemble is not None and ensemble.assessment.calibrated
-
-
-def _p_suggested(page: Page) -> NDArray[np.float64]:
-    """How likely the suggested label is the true one; 0 where that is unknown."""
-    ensemble = page.decision.ensemble
-    if ensemble is None or not ensemble.assessment.calibrated:
-        return np.zeros(len(page.data))
-    return ensemble.assessment.p_suggested
+    return ensemble.assessment if ensemble and ensemble.assessment.calibrated else None
 
 
 def _details(details: Details, place: dict[int, int]) -> dict[str, Any] | None:
@@ -229,7 +220,6 @@ class Axis:
     start: float
     end: float
     percent: bool = False
-    whole: bool = False
 
     def at(self, value: float) -> float:
         """The pixel of a value, to a tenth.
@@ -247,8 +237,6 @@ class Axis:
         [(100.0, '0'), (125.0, '2.5'), (150.0, '5'), (175.0, '7.5'), (200.0, '10')]
         """
         step = _round_step((self.high - self.low) / 4)
-        if self.whole:
-            step = math.ceil(step)
         first, last = math.ceil(self.low / step), math.floor(self.high / step + 1e-9)
         values = [s * step for s in range(first, last + 1)]
         return [(self.at(v), f"{100 * v:.6g} %" if self.percent else f"{v:.6g}") for v in values]
@@ -307,11 +295,8 @@ def contamination(page: Page) -> Chart | None:
         return None
     x = Axis("keep fraction α", 0.0, 1.0, LEFT, WIDTH - RIGHT, percent=True)
     y = _upright("wrong labels, at most", max(*(limit for _, limit in pairs), 0.02) * 1.05)
-    table = [
-        (f"{s.fraction:.0%}", f"{int(s.kept.sum()):,}", f"{s.limit:.1%}")
-        for s in page.steps
-        if s.limit is not None
-    ]
+    sizes = (f"{int(s.kept.sum()):,}" for s in page.steps if s.limit is not None)
+    table = [(f"{f:.0%}", size, f"{v:.1%}") for (f, v), size in zip(pairs, sizes, strict=True)]
     dots = [(x.at(f), y.at(v), "limit") for f, v in pairs]
     lines = [(_path(x, y, pairs), "limit")]
     return Chart(x, y, ("keep", "examples", "at most"), table, lines=lines, dots=dots)
@@ -334,14 +319,14 @@ def reliability(page: Page) -> Reliability | None:
     bin, with F the share of canaries there; divided by the share of labels in the bin that is how
     often they are wrong.
     """
-    ensemble, rate = page.decision.ensemble, page.decision.noise_rate
+    assessed, rate = _assessment(page), page.decision.noise_rate
     canary = (page.canary > 0) & ~page.suspected
-    if ensemble is None or rate is None or not _calibrated(page) or canary.sum() < MIN_CANARIES:
+    if assessed is None or rate is None or canary.sum() < MIN_CANARIES:
         return None
-    given, flipped = page.decision.p_wrong, ensemble.assessment.shown.wrong[canary]
+    given, flipped = page.decision.p_wrong, assessed.shown.wrong[canary]
     x = Axis("P(wrong), as stated", 0.0, 1.0, LEFT, WIDTH - RIGHT, percent=True)
     y = Axis("wrong, by canaries", 0.0, 1.0, HEIGHT - BOTTOM, TOP, percent=True)
-    dots, table = [], []
+    dots, table = [], []  # of each range of P(wrong)
     for low, high in pairwise(RELIABILITY_BINS):
         there = (given > low) & (given <= high)
         caught = int(((flipped > low) & (flipped <= high)).sum())

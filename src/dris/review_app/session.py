@@ -372,11 +372,11 @@ class CardContents:
         if not self.pictured or not 0 <= at < len(data) or side not in PICTURE_SIDES:
             raise InputError(f"there is no picture of example {at} in {side} pixels")
         if data.paths is None:
-            return picture_bytes(data.x[at], at, side=side)
+            return picture_bytes(data.x[at], side)
         path = Path(str(data.paths[at])).resolve()
         if not any(path.is_relative_to(root) for root in self._roots):
             raise InputError("the picture lies outside the data's own folder and is not shown")
-        return picture_bytes(path, at, side=side)
+        return picture_bytes(path, side)
 
 
 class Neighbours:
