@@ -400,7 +400,7 @@ def test_the_check_notices_a_file_that_was_written(tmp_path):
 
 
 def test_an_error_that_no_list_names_would_show(monkeypatch, tmp_path):
-    monkeypatch.setattr(files, "_UNREADABLE", (OSError,))
+    monkeypatch.setattr(files, "UNREADABLE", (OSError,))
     (tmp_path / "a.npz").write_bytes(npz_bytes()[:-40])
     with pytest.raises(zipfile.BadZipFile):
         read_or_refused(tmp_path, tmp_path / "a.npz", label="y")

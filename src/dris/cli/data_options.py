@@ -50,11 +50,7 @@ def share(text: str | float) -> float:
 
 
 def names_in(text: str | None) -> tuple[str, ...]:
-    """The names in a list with commas; none when nothing was given.
-
-    >>> names_in("uniform, confusable"), names_in(None)
-    (('uniform', 'confusable'), ())
-    """
+    """The names in a list with commas; none when nothing was given."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 

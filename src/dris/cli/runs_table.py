@@ -42,11 +42,7 @@ def show_runs(folder: Path | None, *, clean: bool, unfinished: bool) -> None:
 
 
 def size_of(count: float) -> str:
-    """Bytes in a unit that a person reads.
-
-    >>> size_of(999), size_of(34_000_000)
-    ('999 B', '34.0 MB')
-    """
+    """Bytes in a unit that a person reads: 999 B, 34.0 MB."""
     if count < 1000:
         return f"{count:.0f} B"
     for unit in ("kB", "MB", "GB"):

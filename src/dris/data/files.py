@@ -28,7 +28,7 @@ _PACKED = (".gz", ".zip")
 _ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/{1,3}(?=[^/])", re.I)
 
 # What the libraries below raise over bytes that are not what they expect.
-_UNREADABLE = (
+UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError),
     *(EOFError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError, zlib.error),
     *(zipfile.BadZipFile, pa.ArrowException),
@@ -57,7 +57,7 @@ and that it is a whole CSV file
         raise InputError(
             f"{path} does not fit into memory; read fewer columns with `features`, or a part of it"
         ) from None
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise InputError(
             f"{one_line(path, 400)} cannot be read ({one_line(why)}); "

@@ -508,11 +508,7 @@ class ReadKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How data is read; `read_data` explains each option.
-
-    >>> ReadOptions.of(label="y", no_label="?").no_label
-    ('?',)
-    """
+    """How data is read; `read_data` explains each option."""
 
     label: str | None = None
     annotators: tuple[str, ...] = ()

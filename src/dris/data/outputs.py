@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.data.files import PathLike, expanded, listed, one_line
+from dris.data.files import PathLike, expanded, listed
 from dris.data.formats import BY_NAME
 from dris.data.labelled import Change, LabelledData, refuse_changed
 from dris.data.tables.csvfile import write_lines
@@ -39,17 +39,10 @@ def write_data(
     Kept lines of CSV have the same bytes, Parquet the same schema and metadata; NPY gives NPZ, a
     saved Hugging Face data set Parquet, a folder of images a CSV of paths, labels and ids.
 
-    Args:
-        data: What `read_data` returned.
-        path: A file to write; written whole or not at all.
-        positions: The examples to keep, in increasing order; all when not given.
-        columns: Values to add, one for each example of the whole data.
-        replaced: Marks (yes or no) in place of columns that the data has, likewise.
-        labels: Other labels, 0..C-1, one for each example of the whole data.
-        unlabelled: Whether to write rows without a label too, as they are, where no `positions`
-            say otherwise.
-        force: Replace a file that dris wrote; any other, and the data itself, never is.
-        writer: Decides in place of `force`, for a command that reads more than the data.
+    `positions` are the examples to keep. `columns` are values to add, `replaced` marks (yes or no)
+    in place of columns that there are, `labels` other labels, 0..C-1: one for each example of the
+    whole data. Rows without a label are written as they are where no `positions` are given or
+    `unlabelled` says so. `writer` decides in place of `force`, for a command that reads more.
     """
     target = expanded(path)
     if data.origin.format not in BY_NAME:
@@ -98,41 +91,18 @@ def _change(
     replaced: Mapping[str, ArrayLike] | None = None,
     beside: Sequence[str] | None = None,
 ) -> Change:
-    """The change, checked against the data; added columns stand beside its own unless told."""
-    n = len(data)
-    keep = np.ones(n, dtype=np.bool_)
+    """The change; added columns stand beside the data's own unless told."""
+    keep = np.ones(len(data), dtype=np.bool_)
     if positions is not None:
-        at = np.asarray(positions)
-        if at.ndim != 1 or at.dtype.kind not in "iu" or not (at[1:] > at[:-1]).all():
-            raise InputError("positions must be increasing whole numbers; pass np.unique of them")
-        if at.size == 0 or at[0] < 0 or at[-1] >= n:
-            raise InputError(f"positions must be at least one of 0..{n - 1}, got {at.size} of them")
-        keep[:] = False
-        keep[at] = True
+        if not np.size(positions):
+            raise InputError("no row would be left, so nothing is written; keep one at least")
+        keep = np.isin(np.arange(len(data)), positions)
     added = {name: np.asarray(values) for name, values in (columns or {}).items()}
-    for name, values in added.items():
-        if values.shape != (n,) or values.dtype.kind not in "fiubU":
-            raise InputError(
-                f"column {one_line(name)!r} must be {n} numbers, marks or texts, got "
-                f"{values.dtype} of shape {values.shape}"
-            )
     taken = sorted(set(added) & set(data.origin.columns if beside is None else beside))
     if taken:
         raise InputError(f"the data has columns named {listed(taken)} already; choose other names")
     marks = {name: np.asarray(values) for name, values in (replaced or {}).items()}
-    for name, values in marks.items():
-        if name not in data.origin.columns or values.shape != (n,) or values.dtype != np.bool_:
-            raise InputError(
-                f"{one_line(name)!r} must be a column of the data and its new values {n} marks, "
-                f"got {values.dtype} of shape {values.shape}"
-            )
-    new = None
-    if labels is not None:
-        y = np.asarray(labels)
-        known = y.shape == (n,) and y.dtype.kind in "iu"
-        if not (known and 0 <= y.min() <= y.max() < len(data.classes)):
-            raise InputError(f"labels must be {n} whole numbers in 0..{len(data.classes) - 1}")
-        new = data.given(y)
+    new = None if labels is None else data.given(np.asarray(labels))
     return Change(keep, added, new, marks, data.given(), data.ids)
 
 
@@ -191,9 +161,5 @@ def write_scores(scores: ScoreFile, path: PathLike, *, writer: Writer) -> Path:
 
 
 def note_bytes(note: Mapping[str, Any]) -> bytes:
-    """A note as it stands in the metadata.
-
-    >>> note_bytes({"seed": 3})
-    b'{"format": 1, "seed": 3}'
-    """
+    """A note as it stands in the metadata."""
     return json.dumps({**note, "format": FORMAT}, sort_keys=True, allow_nan=False).encode()

@@ -47,12 +47,7 @@ from dris.data.tables.rows import is_image_name, table_rows
 from dris.data.tables.saved_dataset import is_saved_dataset, saved_files
 
 _ARROW = pa.Array | pa.ChunkedArray
-_UNFIT = (
-    pa.ArrowException,
-    TypeError,
-    ValueError,
-    OverflowError,
-)  # what Arrow raises over odd values
+_UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)  # over odd values, by Arrow
 _WIDE = 512  # columns of a sparse matrix, above which it becomes components
 _COMPONENTS = 256
 _ROWS = 12_000  # about as many rows of a sparse matrix have a say in its components
@@ -322,7 +317,10 @@ def _from_pandas(frame: Any) -> Any:
     """The frame as an Arrow table; numbers among words, and intervals, are read as words."""
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
-        odd = [field.name for field in table.schema if _is_extension(field.type)]
+        kinds = {f.name: f.type for f in table.schema}
+        kinds = {n: t.value_type if pa.types.is_dictionary(t) else t for n, t in kinds.items()}
+        # What pandas makes of intervals and periods.
+        odd = [name for name, kind in kinds.items() if isinstance(kind, pa.BaseExtensionType)]
         if not odd:
             return table
         words = {name: frame[name].map(str, na_action="ignore").astype(object) for name in odd}
@@ -336,12 +334,6 @@ def _from_pandas(frame: Any) -> Any:
         raise InputError(
             f"the frame cannot be read ({one_line(error)}); give each column one kind of value"
         ) from None
-
-
-def _is_extension(kind: Any) -> bool:
-    """True for what pandas makes of intervals and periods."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return isinstance(kind, pa.BaseExtensionType)
 
 
 def _from_columns(columns: Mapping[str, Any]) -> Any:

@@ -44,11 +44,7 @@ Logits = str | Callable[[LightningModule, Any], Any]
 
 
 def read_batch(batch: Any) -> tuple[Any, ...]:
-    """Inputs, targets, and ids or None, of a batch in that order.
-
-    >>> read_batch(["pixels", "labels"])
-    ('pixels', 'labels', None)
-    """
+    """Inputs, targets, and ids or None, of a batch in that order."""
     if not isinstance(batch, tuple | list) or len(batch) < 2:
         raise InputError(
             f"a batch must be (inputs, targets) or (inputs, targets, ids), "

@@ -23,11 +23,7 @@ Look = Callable[[Any], tuple[Any, Any, Any]]  # a batch → logits, targets, fea
 
 
 def rank_and_size() -> tuple[int, int]:
-    """This process's rank, and how many processes train together.
-
-    >>> rank_and_size()
-    (0, 1)
-    """
+    """This process's rank, and how many processes train together."""
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
     return 0, 1

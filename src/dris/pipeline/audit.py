@@ -44,11 +44,7 @@ class AuditDraw:
 
 
 def beside(path: Path) -> Path:
-    """The file that seals an audit.
-
-    >>> str(beside(Path("audit.csv")))
-    'audit.json'
-    """
+    """The file that seals an audit: audit.json beside audit.csv."""
     return check_named(path).with_suffix(".json")
 
 
@@ -115,13 +111,7 @@ def sealed_draw(
     seed: int = 0,
     delta: float = 0.05,
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Positions of n kept examples drawn at random, and the sealed note that says so.
-
-    >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("cat", "dog"))
-    >>> drawn, note = sealed_draw(data, np.array([0, 2]), 1)
-    >>> note["size"], note["drawn"][0][1]
-    (2, 'cat')
-    """
+    """Positions of n kept examples drawn at random, and the sealed note that says so."""
     audit_limit(size=len(kept), checked=0, wrong=0, delta=delta)  # refuses an invalid delta
     drawn = draw_audit(Subset(kept, "kept", {}, len(data)), n, rng=rng_for(seed, "audit"))
     note = {
@@ -166,7 +156,7 @@ def read_audit(path: Path) -> AuditLimit:
 
 def _note(path: Path) -> dict[str, Any]:
     """What was drawn, from the CSV file itself or from the file beside it, if it is whole."""
-    sealed, text = path, heading_after(path)
+    sealed, text = path, (*_lines(path)[0], "")[len(COLUMNS)]  # the page seals its own so
     if not text.startswith("{"):
         sealed = beside(path)
         if not sealed.is_file():
@@ -257,11 +247,6 @@ def read_answers(path: str | Path) -> list[AnswerLine]:
         if line.answer:
             answers.append(line)
     return answers
-
-
-def heading_after(path: Path) -> str:
-    """The sixth heading, in which the page seals what it drew; "" for none."""
-    return (*_lines(path)[0], "")[len(COLUMNS)]
 
 
 def answer_sheet(

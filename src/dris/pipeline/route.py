@@ -132,12 +132,8 @@ def decide_by(
     keep: float | None,
     rule: str | Rule = RECOMMENDED,
     fix: bool = False,
-    estimate_noise: bool = True,
 ) -> Decision:
-    """What a rule makes of trained proxies, before anybody asked whether that helps.
-
-    Whoever needs the rows alone can do without the noise rate, which takes longest.
-    """
+    """What a rule makes of trained proxies, before anybody asked whether that helps."""
     data = ensemble.data
     check_rule(rule, keep, canaries=bool(ensemble.canaries), n=len(data))
     judgement = None
@@ -151,7 +147,7 @@ def decide_by(
         )
     choice = choose_rows(ensemble, judgement, keep=keep, rule=rule)
     # Where the label can be read off what is learned from, all labels look right.
-    tells = estimate_noise and all(leak.left_out for leak in data.leaks)
+    tells = all(leak.left_out for leak in data.leaks)
     decision = Decision(
         data=data,
         kept=np.flatnonzero(choice.kept),
@@ -392,7 +388,7 @@ def _prune_again(
             gradient_norm="gradient_norm" in ensemble.dynamics.columns,
         )
         rule = decision.used or decision.rule
-        kept = inside[decide_by(trained, keep=decision.keep, rule=rule, estimate_noise=False).kept]
+        kept = inside[decide_by(trained, keep=decision.keep, rule=rule).kept]
         return {
             "decision": Training(kept, data.labels[chosen[kept]]),
             "random": _at_random(ensemble, chosen, inside, kept.size, f),

@@ -45,13 +45,7 @@ def output_names(
     scores: bool = False,
     columns: Sequence[str] = (),
 ) -> list[str]:
-    """The files that `write_outputs` makes, so that they can be refused before anything trains.
-
-    >>> import numpy as np
-    >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
-    >>> output_names(few, "clean"), output_names(few, "weights", form="parquet")
-    (['cleaned.csv', 'issues.csv', 'report.html'], ['weights.parquet'])
-    """
+    """The files that `write_outputs` makes, so that they can be refused before anything trains."""
     form = _form(data, verb, form)
     check_columns(data, columns)
     if verb == "weights":
@@ -63,13 +57,7 @@ def output_names(
 
 
 def describe_file(name: str, decision: Decision, form: str | None = None) -> str:
-    """What a file holds, in a few words.
-
-    >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
-    >>> decision = Decision(few, np.arange(2), np.zeros(2), None, "everything", None)
-    >>> describe_file("cleaned.csv", decision), describe_file("report.html", decision)
-    ('2 ids', 'open this first')
-    """
+    """What a file holds, in a few words."""
     kept, suspects = f"{decision.kept.size:,}", len(decision.suspects or ())
     if name == "issues.csv":
         aside = decision.data.unlabelled

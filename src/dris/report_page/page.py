@@ -196,11 +196,7 @@ def _regions(page: Page) -> list[tuple[str, int, list[int], str]]:
 
 
 def _flatten(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
-    """Nested values as pairs of dotted name and text, in their own order.
-
-    >>> _flatten({"seed": 0, "proxy": {"model": "mlp"}})
-    [('seed', '0'), ('proxy.model', 'mlp')]
-    """
+    """Nested values as pairs of dotted name (proxy.model) and text, in their own order."""
     pairs: list[tuple[str, str]] = []
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
@@ -215,20 +211,12 @@ def _flatten(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str
 
 
 def _share(value: float) -> str:
-    """A share in percent with few digits.
-
-    >>> _share(0.25), _share(0.0123), _share(0.0)
-    ('25 %', '1.2 %', '0 %')
-    """
+    """A share in percent with few digits: 25 %, 1.2 %."""
     return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.3g} %"
 
 
 def _number(value: float) -> str:
-    """A number to three digits, large ones in full.
-
-    >>> _number(1791.0), _number(0.0423)
-    ('1,791', '0.0423')
-    """
+    """A number to three digits, large ones in full: 0.0423, 1,791."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 

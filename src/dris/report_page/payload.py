@@ -222,11 +222,7 @@ class Axis:
     percent: bool = False
 
     def at(self, value: float) -> float:
-        """The pixel of a value, to a tenth.
-
-        >>> Axis("x", 0, 10, 100, 200).at(5)
-        150.0
-        """
+        """The pixel of a value, to a tenth."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 

@@ -39,18 +39,7 @@ def journal_beside(data: Path) -> Path:
 
 
 class Journal:
-    """An open file of answers that no other process may write to meanwhile.
-
-    >>> import tempfile
-    >>> none = Worklist([], [], [], [[]], [[]], [], [], 0, 0, "", "y", ("cat", "dog"))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.review.jsonl")
-    ...     with Journal(path, lambda: none) as journal:
-    ...         journal.add({"entry": "undo", "who": "ana"})
-    ...     with Journal(path) as journal:
-    ...         list(journal.entries())
-    [(2, {'entry': 'undo', 'who': 'ana'})]
-    """
+    """An open file of answers that no other process may write to meanwhile."""
 
     def __init__(self, path: Path, begin: Callable[[], Worklist] | None = None) -> None:
         """Open the file; where it holds no review yet, begin it with the worklist of `begin()`."""
@@ -212,10 +201,7 @@ def _begin(path: Path, worklist: Worklist) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place where no file of answers can be, before anything is trained for it.
-
-    >>> check_place(Path("people.review.jsonl"))
-    """
+    """Refuse a place where no file of answers can be, before anything is trained for it."""
     refuse_endless(path)
     folder = Path(os.path.realpath(path)).parent
     why = None

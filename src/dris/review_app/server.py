@@ -57,12 +57,7 @@ def serve_review(
 
 @contextmanager
 def redirect_to(address: str) -> Iterator[str]:
-    """A page for this user alone that leads to the address; every process list shows a browser's.
-
-    >>> with redirect_to("http://127.0.0.1:1/token/") as page:
-    ...     page.startswith("file://"), "token" in page
-    (True, False)
-    """
+    """A page for this user alone that leads to the address, which process lists must not show."""
     with temporary_folder() as folder:
         path = folder / "open.html"
         text = f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">\n'
@@ -97,12 +92,7 @@ def check_port(port: int) -> None:
 
 
 def listen_on(port: int) -> socket.socket:
-    """A socket that only this machine can reach; any free port for 0.
-
-    >>> with listen_on(0) as one:
-    ...     one.getsockname()[0]
-    '127.0.0.1'
-    """
+    """A socket that only this machine can reach; any free port for 0."""
     check_port(port)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -104,18 +104,7 @@ class Worklist:
 
 
 def worklist_of(decision: Decision, *, sample: int = SAMPLE, seed: int = 0) -> Worklist:
-    """Every suspect, the most certain first, and a random sample of the rest mixed in.
-
-    >>> from dris.pipeline.suspects import Suspects
-    >>> data = LabelledData.of(np.eye(4), [0, 1, 0, 1], classes=("cat", "dog"))
-    >>> two, one = np.array([2]), np.array([1])
-    >>> p, names = one * 0.9, ("cat", "dog")
-    >>> suspects = Suspects(two, one - 1, one, p, p, one, one > 0, two, names, 3)
-    >>> decision = Decision(data, np.arange(4), np.zeros(4), suspects, "clean", None)
-    >>> worklist = worklist_of(decision, sample=2)
-    >>> len(worklist), worklist.rest, worklist.suspects.tolist(), int(worklist.positions[0])
-    (3, 3, [2], 2)
-    """
+    """Every suspect, the most certain first, and a random sample of the rest mixed in."""
     data, suspects = decision.data, decision.suspects
     at = np.array([], dtype=np.int64) if suspects is None else suspects.positions
     open_ = ~data.trusted

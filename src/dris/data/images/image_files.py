@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError, Problems
 from dris.core.validate import check_count
 from dris.data.files import (
+    UNREADABLE,
     digests_of,
     fingerprint_of,
     in_order,
@@ -38,10 +39,6 @@ _GREY = ("1", "L", "LA")
 _DEEP = ("I", "F")  # 16 and 32 bits, and decimal numbers
 _BEHIND = (128, 128, 128, 255)  # on which black and white shapes are seen
 _ORIENTATION = 0x0112  # where EXIF says how the camera was held
-_UNREADABLE = (
-    *(OSError, SyntaxError, ValueError, LookupError, TypeError, ArithmeticError, EOFError),
-    MemoryError,
-)
 
 
 def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledData:
@@ -58,7 +55,8 @@ def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledDa
         )
     with reading(root, "folder of images"):
         groups, other = _listed(root)
-        large = {file for group in groups.values() for file in group if _is_too_large(file)}
+        every = [file for group in groups.values() for file in group]
+        large = {file for file in every if outline(file, str(file)).too_large}
         groups = {name: [f for f in group if f not in large] for name, group in groups.items()}
     classes = tuple(name for name, group in groups.items() if group)
     if len(classes) < 2:
@@ -104,8 +102,6 @@ def read_image_table(
     with reading(rows.where, f"{rows.format} file"):
         marks = labels_in(rows, label, options, problems)
         problems.refuse()
-        if marks is None:  # which has been refused
-            raise InputError(f"{rows.where} cannot be read; check it")
         paths, beside = None, tuple[bytes, ...]()
         if bytes_field(rows.schema.field(column).type) is None:
             names = _paths(rows, column, outside=options.allow_outside)
@@ -123,15 +119,8 @@ def read_image_table(
     large = decoded.pop("too_large", [])
     marks.labels[large] = -1  # put aside
     notes += _too_large_note([rows.place(row) for row in large])
-    return labelled_rows(
-        rows,
-        label,
-        options,
-        marks,
-        beside=beside,
-        paths=paths,
-        **{**decoded, "notes": (*marks.notes, *notes, *decoded.get("notes", ()))},
-    )
+    decoded["notes"] = (*notes, *decoded["notes"])
+    return labelled_rows(rows, label, options, marks, beside=beside, paths=paths, **decoded)
 
 
 def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
@@ -225,11 +214,6 @@ def _too_large_note(names: Sequence[str]) -> list[str]:
     return [f"{what} more than {_MAX_PIXELS:,} pixels and left out: {listed(sorted(names), 6)}"]
 
 
-def _is_too_large(file: Path) -> bool:
-    with _opened(file, str(file), any_size=True) as image:
-        return bool(image.size[0] * image.size[1] > _MAX_PIXELS)
-
-
 def _cells(rows: Rows, column: str) -> Iterator[tuple[int, Any]]:
     inner = bytes_field(rows.schema.field(column).type)
     row = 0
@@ -301,7 +285,7 @@ def decode_image(
 
     with _opened(file, name) as image:
         if image.mode.startswith(_DEEP):
-            values = _numbers(image)
+            values = np.asarray(image, dtype=np.float64)
             low, high = span or (values.min(), values.max())
             scaled = (values - low) * (255 / max(high - low, 1e-30))
             plain = Image.fromarray(np.clip(np.nan_to_num(scaled), 0, 255).astype(np.uint8))
@@ -321,7 +305,6 @@ def decode_image(
 class Outline:
     """What an image is, as far as its first bytes tell; its range where it has more than 8 bits."""
 
-    name: str
     size: tuple[int, int]
     grey: bool
     clear: bool
@@ -338,11 +321,10 @@ def outline(file: Any, name: str) -> Outline:
         turn = image.getexif().get(_ORIENTATION, 1)
         span = None
         if deep and not too_large:
-            values = _numbers(image)
+            values = np.asarray(image, dtype=np.float64)
             fine = values[np.isfinite(values)]
             span = (float(fine.min()), float(fine.max())) if fine.size else (0.0, 0.0)
         return Outline(
-            name=name,
             size=(height, width) if 5 <= turn <= 8 else (width, height),
             grey=deep or image.mode in _GREY,
             clear=image.has_transparency_data,
@@ -350,10 +332,6 @@ def outline(file: Any, name: str) -> Outline:
             span=span,
             too_large=too_large,
         )
-
-
-def _numbers(image: Any) -> NDArray[np.float64]:
-    return np.asarray(image, dtype=np.float64)
 
 
 @contextmanager
@@ -369,7 +347,7 @@ def _opened(file: Any, name: str, *, any_size: bool = False) -> Iterator[Any]:
                 if image.size[0] * image.size[1] > _MAX_PIXELS and not any_size:
                     raise ValueError(f"{image.size[0]} × {image.size[1]} pixels are too many")
                 yield image
-    except (*_UNREADABLE, Image.DecompressionBombError) as error:
+    except (*UNREADABLE, Image.DecompressionBombError) as error:
         raise InputError(
             f"{name} cannot be decoded ({one_line(error) or type(error).__name__}); replace it, "
             "or delete it to go on without"

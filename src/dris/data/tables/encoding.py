@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dris.core.errors import InputError, parameter
 from dris.core.large.mapped import allocate
 from dris.data.files import one_line, refuse_larger_than_memory
-from dris.data.findings import row_keys
+from dris.data.findings import remove_words, row_keys
 from dris.data.labelled import Feature, How, NothingToLearnError, ReadOptions, center_of
 from dris.data.tables.rows import Rows, is_number, is_text, is_vector, is_word
 from dris.data.tables.words import (
@@ -182,11 +182,7 @@ def _with_number_style(rows: Rows, names: Sequence[str]) -> Rows:
 
 def _cells(rows: Rows, name: str, without: Mapping[str, Sequence[str]] | None) -> Any:
     cells = rows.column(name)
-    if without is None or name not in without:
-        return cells
-    from dris.data.findings import remove_words
-
-    return remove_words(cells, without[name])
+    return remove_words(cells, without[name]) if without and name in without else cells
 
 
 def _vector(rows: Rows, name: str) -> Encoder | LeftOut:

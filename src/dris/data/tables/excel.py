@@ -41,8 +41,6 @@ def write_excel(data: LabelledData, change: Change, path: Path) -> None:
     before, header, rows, _ = _sheet(data.origin.files[0])
     names = [str(cell) for cell in header]
     own = [names.index(name) for name in data.origin.own_columns]
-    for i, row in enumerate(rows):
-        change.refuse_other_row(data, i, [row[at] if at < len(row) else None for at in own])
     relabelled = change.relabelled(data)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("data")

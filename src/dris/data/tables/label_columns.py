@@ -14,7 +14,7 @@ from dris.core.errors import InputError, Problems
 from dris.core.noise.annotators import Answers, find_consensus
 from dris.core.validate import check_ids
 from dris.data.files import listed, one_line, reading
-from dris.data.findings import leaks_in, merge_spellings
+from dris.data.findings import leaks_in, merge_spellings, telltale_words
 from dris.data.labelled import (
     INDEX_COLUMNS,
     LabelledData,
@@ -48,6 +48,21 @@ class Labels:
     notes: tuple[str, ...] = ()
     answers: Answers | None = None
 
+    def examples(self, origin: Origin, **more: Any) -> LabelledData:
+        """The examples that they are of; `more` are the features."""
+        more["x"].flags.writeable = False
+        return LabelledData(
+            labels=self.labels,
+            classes=self.classes,
+            ids=self.ids,
+            trusted=self.trusted,
+            groups=self.groups.codes,
+            answers=self.answers,
+            origin=replace(origin, group=self.groups.column),
+            leaks=(*more.pop("leaks", ()), *self.groups.leaks),
+            **{"features": (), **more},
+        )
+
 
 def read_labels(
     column: Callable[[str], tuple[Any, Place]],
@@ -55,11 +70,11 @@ def read_labels(
     n: int,
     options: ReadOptions,
     problems: Problems,
-    *,
     may_group: Sequence[str] = (),
+    *,
     written: bool = False,
-) -> Labels | None:
-    """Labels, ids, groups and trust of n rows; None if there are problems, which are collected.
+) -> Labels:
+    """Labels, ids, groups and trust of n rows; what is wrong with them is added to the problems.
 
     `column` gives the cells of a column and says where they stand; `may_group` are columns that
     name groups where nobody named one.
@@ -90,8 +105,6 @@ def read_labels(
     with problems.collected():
         if len(labels) == n:
             groups = read_groups(lambda name: column(name)[0], may_group, labels, options)
-    if problems.refusals:
-        return None
     return Labels(labels, classes, ids, trusted, groups, (*notes, *groups.notes), answers)
 
 
@@ -228,7 +241,16 @@ def _refuse_one_class(values: Sequence[Any], n: int, name: str) -> None:
 def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
     """Ids as int64 or text, each of them once."""
     array = plain(column)
-    _refuse_missing(array, name, place)
+    empty = pc.is_null(array, nan_is_null=True)
+    if is_text(array.type):
+        empty = pc.or_kleene(empty, pc.equal(array, "")).fill_null(True)
+    if (row := pc.index(empty, True).as_py()) >= 0:
+        count = pc.sum(empty).as_py()
+        more = f" and in {count - 1:,} more rows" if count > 1 else ""
+        raise InputError(
+            f"the id in column {one_line(name)!r} is missing in {place(row)}{more}; fill it in or "
+            f"remove the row{'s' * (count > 1)}"
+        )
     if not (is_text(array.type) or pa.types.is_integer(array.type)):
         raise InputError(
             f"column {one_line(name)!r} holds {one_line(array.type)}, and an id is a whole number "
@@ -283,20 +305,6 @@ def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
     return np.asarray(says[encoded.indices.fill_null(len(values)).to_numpy()])
 
 
-def _refuse_missing(array: Any, name: str, place: Place) -> None:
-    empty = pc.is_null(array, nan_is_null=True)
-    if is_text(array.type):
-        empty = pc.or_kleene(empty, pc.equal(array, "")).fill_null(True)
-    row = pc.index(empty, True).as_py()
-    if row >= 0:
-        count = pc.sum(empty).as_py()
-        more = f" and in {count - 1:,} more rows" if count > 1 else ""
-        raise InputError(
-            f"the id in column {one_line(name)!r} is missing in {place(row)}{more}; fill it in or "
-            f"remove the row{'s' * (count > 1)}"
-        )
-
-
 def _whole(array: Any, name: str, place: Place) -> Any:
     """Decimal numbers that are all whole, as whole numbers: pandas makes 1.0 of 1 at times."""
     gaps = np.asarray(array.is_null().to_numpy(zero_copy_only=False))
@@ -347,16 +355,17 @@ def read_columns(
         encoded = None
         with problems.collected():
             if not options.labels_only:
-                shared = () if marks is None else marks.groups.columns
-                encoded = encode(rows, chosen, options, shared)
+                encoded = encode(rows, chosen, options, marks.groups.columns)
         problems.refuse()
-        if marks is None:  # which has been refused
-            raise InputError(f"{rows.where} cannot be read; check it")
         if encoded is None:
             nothing = np.zeros((rows.count, 0), dtype=np.float32)
-            return labelled_rows(rows, label, options, marks, x=nothing, notes=marks.notes)
-        words = _telltale_words(rows, marks, encoded)
-        left_out = True
+            return labelled_rows(rows, label, options, marks, x=nothing)
+        texts = [f.column for f in encoded.features if f.how in ("text", "sentence")]
+        words, left_out = {}, True
+        for name in texts:  # those that say the given label
+            cells, classes = rows.column(name), len(marks.classes)
+            if own := telltale_words(cells, marks.labels, classes, encoded.keys):
+                words[name] = own
         if words:
             try:
                 encoded = encode(rows, chosen, options, marks.groups.columns, without=words)
@@ -367,8 +376,8 @@ def read_columns(
         return replace(data, leaks=(*data.leaks, *leaks))
 
 
-def labels_in(rows: Rows, label: str, options: ReadOptions, problems: Problems) -> Labels | None:
-    """Labels, ids, groups and trust of every row; None if there are problems, collected."""
+def labels_in(rows: Rows, label: str, options: ReadOptions, problems: Problems) -> Labels:
+    """Labels, ids, groups and trust of every row; problems are collected."""
     may_group = [name for name in may_name_groups(rows.schema.names, options) if name != label]
     special = [*options.special(label), *may_group]
     whole = pa.Table.from_batches(list(rows.batches(special))).combine_chunks()
@@ -377,9 +386,7 @@ def labels_in(rows: Rows, label: str, options: ReadOptions, problems: Problems) 
         return whole.column(special.index(name)), rows.place
 
     written = rows.format == "csv"
-    return read_labels(
-        column, label, rows.count, options, problems, may_group=may_group, written=written
-    )
+    return read_labels(column, label, rows.count, options, problems, may_group, written=written)
 
 
 def labelled_rows(
@@ -392,27 +399,11 @@ def labelled_rows(
     **more: Any,
 ) -> LabelledData:
     """Labelled data of the rows; `beside` are digests of further files, `more` the features."""
-    more["x"].flags.writeable = False
-    return LabelledData(
-        labels=marks.labels,
-        classes=marks.classes,
-        ids=marks.ids,
-        trusted=marks.trusted,
-        groups=marks.groups.codes,
-        answers=marks.answers,
-        origin=Origin(
-            format=rows.format,
-            files=rows.files,
-            fingerprint=hashlib.sha256(b"".join([*rows.digests, *beside])).hexdigest(),
-            label=label,
-            id=options.id,
-            columns=tuple(rows.schema.names),
-            group=marks.groups.column,
-        ),
-        shown=None if rows.files else rows,
-        leaks=(*more.pop("leaks", ()), *marks.groups.leaks),
-        **{"features": (), **more, "notes": (*rows.notes, *more.get("notes", ()))},
-    )
+    fingerprint = hashlib.sha256(b"".join([*rows.digests, *beside])).hexdigest()
+    columns = tuple(rows.schema.names)
+    origin = Origin(rows.format, rows.files, fingerprint, label, options.id, columns)
+    more["notes"] = (*rows.notes, *marks.notes, *more.get("notes", ()))
+    return marks.examples(origin, shown=None if rows.files else rows, **more)
 
 
 def _drop_leaks(
@@ -445,31 +436,14 @@ def _drop_leaks(
         marks,
         x=x,
         features=features,
-        notes=(*marks.notes, *encoded.notes, *notes),
+        notes=(*encoded.notes, *notes),
         leaks=tuple(leaks),
         copies=copies,
     )
 
 
-def _telltale_words(rows: Rows, marks: Labels, encoded: Encoded) -> dict[str, list[str]]:
-    """Columns of texts that say the given label, each with the words that do."""
-    names = [f.column for f in encoded.features if f.how in ("text", "sentence")]
-    if not names:
-        return {}
-    from dris.data.findings import telltale_words
-
-    labels, classes = marks.labels, len(marks.classes)
-    words = {n: telltale_words(rows.column(n), labels, classes, encoded.keys) for n in names}
-    return {name: own for name, own in words.items() if own}
-
-
 def keep_columns(x: NDArray[np.float32], keep: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The columns that stay, moved together in the memory that x has already.
-
-    >>> keep_columns(np.array([[1, 2, 3], [4, 5, 6]], np.float32), np.array([True, False, True]))
-    array([[1., 3.],
-           [4., 6.]], dtype=float32)
-    """
+    """The columns that stay, moved together in the memory that x has already."""
     n, width = len(x), int(keep.sum())
     flat = x.reshape(-1)
     step = max(1, (1 << 22) // max(1, x.shape[1]))

@@ -3,7 +3,7 @@
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -171,15 +171,12 @@ def _read_arrays(
             )
     problems = Problems(files[0])
     named = may_name_groups([name for name, a in arrays.items() if a.shape == (n,)], options)
-    marks = read_labels(
-        lambda name: (_column(arrays[name]), arrays[name].place),
-        label,
-        n,
-        options,
-        problems,
-        may_group=named,
-    )
-    shared = () if marks is None else marks.groups.columns
+
+    def column(name: str) -> tuple[Any, Callable[[int], str]]:
+        return _column(arrays[name]), arrays[name].place
+
+    marks = read_labels(column, label, n, options, problems, named)
+    shared = marks.groups.columns
     chosen, used = [name for name in chosen if name not in shared], [*used, *shared]
     if not chosen and not options.labels_only:
         names = listed(list(arrays))
@@ -195,25 +192,11 @@ def _read_arrays(
                 gaps = fill_gaps(x, options.missing, str(files[0]))
                 notes += [gaps] if gaps else []
     problems.refuse()
-    if marks is None:  # which has been refused
-        raise InputError(f"{files[0]} cannot be read; check it")
-    x.flags.writeable = False
     beside = [name for name in arrays if name not in used]
     if beside and chosen:
         notes.append(f"the arrays {listed(beside)} were left out")
-    return LabelledData(
-        x=x,
-        labels=marks.labels,
-        classes=marks.classes,
-        ids=marks.ids,
-        trusted=marks.trusted,
-        features=features,
-        origin=replace(origin, group=marks.groups.column),
-        notes=(*marks.notes, *notes),
-        copies=copies,
-        groups=marks.groups.codes,
-        leaks=marks.groups.leaks,
-    )
+    notes = [*marks.notes, *notes]
+    return marks.examples(origin, x=x, features=features, notes=tuple(notes), copies=copies)
 
 
 def _features(
@@ -335,9 +318,6 @@ def write_npz(data: LabelledData, change: Change, path: Path) -> None:
     else:
         arrays = {file.stem: stored_npy(file) for file in files}
     stem: Callable[[str], str] = str if npz else lambda name: Path(name).stem
-    read = [_column(arrays[stem(name)]).to_pylist() for name in data.origin.own_columns]
-    for row, cells in enumerate(zip(*read, strict=True)):
-        change.refuse_other_row(data, row, cells)
     held = {}
     for name, array in arrays.items():
         whole = array.whole()

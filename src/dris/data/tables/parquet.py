@@ -71,9 +71,6 @@ def write_rows(rows: Rows, data: LabelledData, change: Change, path: Path, codec
             if change.labels is not None:
                 new[data.origin.label] = pa.array(change.labels[here].tolist())
             columns = list(batch.columns)
-            read = [batch.column(name).to_pylist() for name in data.origin.own_columns]
-            for row, cells in enumerate(zip(*read, strict=True), begin):
-                change.refuse_other_row(data, row, cells)
             for name, values in new.items():
                 at = rows.schema.names.index(name)
                 values = values.cast(rows.schema.field(name).type)

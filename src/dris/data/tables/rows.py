@@ -68,12 +68,7 @@ class Rows:
 
 
 def table_rows(table: Any, files: Sequence[Path] = (), **more: Any) -> Rows:
-    """The rows of an Arrow table; `more` are attributes of `Rows`.
-
-    >>> rows = table_rows(pa.table({"x": [1, 2, 3]}))
-    >>> rows.count, rows.place(2)
-    (3, 'row 2 (the first is 0) of the table')
-    """
+    """The rows of an Arrow table; `more` are attributes of `Rows`."""
 
     def batches(columns: Sequence[str]) -> Iterator[Any]:
         yield from table.select(list(columns)).to_batches(_BATCH)

@@ -19,7 +19,7 @@ from dris.core.validate import first_not_finite
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
 from dris.data.outputs import NOTE, note_bytes
 from dris.data.tables.parquet import open_parquet, parquet_file
-from dris.data.tables.rows import is_text, plain
+from dris.data.tables.rows import is_text, is_vector, plain
 
 ROWS = 1 << 19  # at once
 VECTORS = "losses"  # a column of vectors is called so unless said otherwise
@@ -114,7 +114,7 @@ def open_shards(
             )
     types = [table.schema.field(name).type for name in columns]
     proxies = len(columns)
-    if len(columns) == 1 and _is_vector(types[0]):
+    if len(columns) == 1 and is_vector(types[0]):
         proxies, types = _width(files, columns[0]), [types[0].value_type]
     for name, kind in zip(columns, types, strict=False):
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
@@ -171,11 +171,6 @@ def _loss_columns(names: Sequence[str], where: Path) -> tuple[str, ...]:
         f"{where} has neither loss_0, loss_1, ... nor a column {VECTORS!r}; name the losses with "
         f"`losses`, its columns are {listed(names)}"
     )
-
-
-def _is_vector(kind: Any) -> bool:
-    types = pa.types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _width(files: Sequence[Path], name: str) -> int:

@@ -19,11 +19,7 @@ _BATCH = 64
 
 
 def use_sentences(cells: Any, how: str) -> bool:
-    """Whether this column is embedded: when asked for, or when it can be and is not too long.
-
-    >>> use_sentences(pa.array(["a"]), "words")
-    False
-    """
+    """Whether this column is embedded: when asked for, or when it can be and is not too long."""
     there = importlib.util.find_spec("sentence_transformers") is not None
     if how == "sentences" and not there:
         raise InputError(
