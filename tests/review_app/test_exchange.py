@@ -7,7 +7,7 @@ import pytest
 
 from dris.core.errors import InputError
 from dris.pipeline.audit import COLUMNS, read_answers
-from dris.review_app.exchange import EXCHANGES, export_cards, import_answers, read_returned
+from dris.review_app.exchange import EXCHANGES, export_cards, import_answers
 from made_review import made_session
 
 HEAD = ",".join(COLUMNS) + "\n"
@@ -36,9 +36,9 @@ def test_a_round_trip_brings_every_answer_back_under_its_name(kind, answered, tm
     file = tmp_path / f"out{EXCHANGES[kind].suffix}"
     file.write_bytes(export_cards(answered, kind))
     other = fresh(tmp_path)
-    assert import_answers(other, read_returned(file, kind), file, "ana") == 4
+    assert import_answers(other, [*EXCHANGES[kind].read(file)], file, "ana") == 4
     assert other.state.given == answered.state.given
-    assert import_answers(other, read_returned(file, kind), file, "ana") == 0  # twice is once
+    assert import_answers(other, [*EXCHANGES[kind].read(file)], file, "ana") == 0  # twice is once
     other.journal.close()
 
 
@@ -53,7 +53,7 @@ def test_a_sheet_comes_back_however_a_spreadsheet_saved_it(answered, tmp_path, e
         table.writerow([*rows[0], "grün"])
         table.writerows([*row[:3], row[3].upper(), *row[4:], "größer; kleiner"] for row in rows[1:])
     other = fresh(tmp_path)
-    assert import_answers(other, read_returned(file, "csv"), file, "ana") == 4
+    assert import_answers(other, [*EXCHANGES["csv"].read(file)], file, "ana") == 4
     assert other.state.given == answered.state.given
     other.journal.close()
 
@@ -63,7 +63,7 @@ def test_a_sheet_that_is_no_text_is_refused(tmp_path, data):
     file = tmp_path / "back.csv"
     file.write_bytes(data)
     with pytest.raises(InputError, match=r"cannot be read|first line"):
-        read_returned(file, "csv")
+        [*EXCHANGES["csv"].read(file)]
 
 
 @pytest.mark.parametrize("kind", ["label-studio", "argilla"])
@@ -73,7 +73,7 @@ def test_two_people_come_back_as_two(kind, answered, tmp_path):
     file = tmp_path / "out.json"
     file.write_bytes(export_cards(answered, kind))
     other = fresh(tmp_path)
-    assert import_answers(other, read_returned(file, kind), file, "nobody") == 5
+    assert import_answers(other, [*EXCHANGES[kind].read(file)], file, "nobody") == 5
     assert other.summary("ana")["people"] == {"ana": 4, "ben": 1}
     other.journal.close()
 
@@ -93,7 +93,7 @@ def test_a_wrong_label_without_another_one_and_any_row_of_the_data_come_back_by_
     file = tmp_path / "in.csv"
     lines = ["r6,cat,,wrong,", "r199,dog,,wrong,eel", "r198,cat,,unsure,", "r197,eel,,,"]
     file.write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
-    assert import_answers(answered, read_returned(file, "csv"), file, "ben") == 3
+    assert import_answers(answered, [*EXCHANGES["csv"].read(file)], file, "ben") == 3
     by = answered.state.by
     assert [by("ben", at)[:2] for at in (6, 199, 198)] == [
         ("wrong", -1),
@@ -133,7 +133,7 @@ def test_a_file_that_does_not_fit_is_refused_whole(kind, text, message, answered
     file.write_text(text, encoding="utf-8")
     before = answered.journal.path.read_bytes()
     with pytest.raises(InputError, match=message):
-        import_answers(answered, read_returned(file, kind), file, "ana")
+        import_answers(answered, [*EXCHANGES[kind].read(file)], file, "ana")
     assert answered.journal.path.read_bytes() == before
 
 
@@ -145,6 +145,6 @@ def test_a_name_comes_in_as_it_is_written_down_and_is_not_repeated(answered, tmp
     for who in ("Zoe  Li", " "):
         task = {"data": {"id": name}, "annotations": [{"completed_by": who, "result": [picked]}]}
         path.write_text(json.dumps([task]), encoding="utf-8")
-        assert import_answers(answered, read_returned(path, "label-studio"), path, "cy") == 1
-        assert import_answers(answered, read_returned(path, "label-studio"), path, "cy") == 0
+        assert import_answers(answered, [*EXCHANGES["label-studio"].read(path)], path, "cy") == 1
+        assert import_answers(answered, [*EXCHANGES["label-studio"].read(path)], path, "cy") == 0
     assert {"Zoe Li", "cy"} <= set(answered.state.given[at])

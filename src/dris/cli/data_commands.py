@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -153,26 +153,19 @@ def weights(
     if weighting is None:
         raise InputError("nothing was weighted")
     plan, drawn = weighting.importance, weighting.positions.size
-    sizes = {
-        "effective_size": weighting.effective_size,
-        "largest_weight": float(weighting.weights.max()),
-    }
-    say(describe_data(run.decision, options.title))
-    by = "P(wrong)" if rule == "p_wrong" else rule
-    say(f"{drawn:,} examples weighted by {by}", indent=2)
-    if drawn < len(run.decision):
-        say(
-            f"{len(run.decision) - drawn:,} canaries get weight 0: their labels are flipped",
-            indent=2,
-        )
-    size = sizes["effective_size"]
-    say(f"Effective size {size:,.0f}: a full pass is worth that many examples", indent=2)
+    size, largest = weighting.effective_size, float(weighting.weights.max())
+    sizes = {"effective_size": size, "largest_weight": largest}
+    by, left_out = "P(wrong)" if rule == "p_wrong" else rule, len(run.decision) - drawn
+    lines = [f"{drawn:,} examples weighted by {by}"]
+    if left_out:
+        lines.append(f"{left_out:,} canaries get weight 0: their labels are flipped")
+    lines.append(f"Effective size {size:,.0f}: a full pass is worth that many examples")
     if plan is not None:
-        sizes["concentration_size"] = plan.concentration_size
-        say(
-            f"Concentration size {plan.concentration_size:,.0f}: that many get most draws", indent=2
-        )
-    say(f"Largest weight {sizes['largest_weight']:.3g}", indent=2)
+        sizes["concentration_size"] = most = plan.concentration_size
+        lines.append(f"Concentration size {most:,.0f}: that many get most draws")
+    say(describe_data(run.decision, options.title))
+    for line in (*lines, f"Largest weight {largest:.3g}"):
+        say(line, indent=2)
     say("")
     options.print_files(run, weighted_by=rule, **sizes)
 
@@ -331,10 +324,9 @@ def review(
         step = _import_step(options, give, tool)
         options.output.say(f"Once it is filled in: {step}", whole=True)
     if done.corrections is not None:
-        later = replace(options, trusted=done.corrections.column).step(
-            "clean", done.files[0], written=data
-        )
-        options.output.say(f"Next: {later}", whole=True)
+        later = replace(options, trusted=done.corrections.column)
+        step = later.step("clean", done.files[0], written=data)
+        options.output.say(f"Next: {step}", whole=True)
     options.output.result({"command": "review", **done.to_dict()})
 
 
@@ -369,16 +361,8 @@ def draw(
     writer = options.writer()
     writer.refuse(out, beside(out))
     data = options.read_labels()
-    drawn = write_audit(
-        data,
-        out,
-        n,
-        limit=limit,
-        expect_wrong=expect_wrong,
-        seed=options.seed,
-        delta=delta,
-        writer=writer,
-    )
+    how: dict[str, Any] = {"expect_wrong": expect_wrong, "seed": options.seed, "delta": delta}
+    drawn = write_audit(data, out, n, limit=limit, writer=writer, **how)
     count, best, one = drawn.positions.size, drawn.if_none_wrong, drawn.if_one_wrong
     output = options.output
     output.say(f"Drew {count:,} of {len(data):,} rows at random")
@@ -387,21 +371,11 @@ def draw(
     none, single = f"{best.share:.2%}".replace("%", " %"), f"{one.share:.2%}".replace("%", " %")
     output.say(f"If none is wrong, at most {none} of all labels are; if one is, {single}", indent=2)
     output.say("")
-    wide = max(len(str(out)), len(str(beside(out))))
-    output.say(f"{out!s:<{wide}}  to fill in", indent=2, whole=True)
-    output.say(f"{beside(out)!s:<{wide}}  the draw; keep it beside", indent=2, whole=True)
+    output.files({out: "to fill in", beside(out): "the draw; keep it beside"})
     output.say(f"Next: {shlex.join(['dris', 'audit', 'read', str(out)])}", whole=True)
-    output.result(
-        {
-            "command": "audit draw",
-            "out": str(out),
-            "size": len(data),
-            "n": count,
-            "seed": options.seed,
-            "delta": delta,
-            "limit_if_none_wrong": best.share,
-        }
-    )
+    sizes = {"size": len(data), "n": count, "limit_if_none_wrong": best.share}
+    asked = {"out": str(out), "seed": options.seed, "delta": delta}
+    output.result({"command": "audit draw", **asked, **sizes})
 
 
 def read(
@@ -466,26 +440,12 @@ def corrupt(
         write_data(data, out, labels=noisy.given, writer=both)
         write_ids(data, truth, columns=columns, writer=both)
     flipped = int(noisy.flipped.sum())
-    say = options.output.say
-    say(f"Flipped {flipped:,} of {len(data):,} labels ({kind})")
-    wide = max(len(str(out)), len(str(truth)))
-    say(f"{out!s:<{wide}}  the data with flipped labels", indent=2, whole=True)
-    say(
-        f"{truth!s:<{wide}}  the true labels, apart, so that no model learns them",
-        indent=2,
-        whole=True,
-    )
-    options.output.result(
-        {
-            "command": "corrupt",
-            "out": str(out),
-            "truth": str(truth),
-            "kind": kind,
-            "examples": len(data),
-            "flipped": flipped,
-            "seed": options.seed,
-        }
-    )
+    output = options.output
+    output.say(f"Flipped {flipped:,} of {len(data):,} labels ({kind})")
+    about = "the true labels, apart, so that no model learns them"
+    output.files({out: "the data with flipped labels", truth: about})
+    asked = {"out": str(out), "truth": str(truth), "kind": kind, "seed": options.seed}
+    output.result({"command": "corrupt", **asked, "examples": len(data), "flipped": flipped})
 
 
 def rank(

@@ -368,14 +368,11 @@ class DataOptions:
         """Each file and what it is; as JSON, if that was asked for, the decision as well."""
         from dris.report_page.outputs import describe_file
 
-        files = [str(path) for path in run.files]
-        wide = max(map(len, files))
         # The page, the list, the data: in the order in which one looks at them.
-        for path in sorted(run.files, key=lambda p: (p.name != "report.html", p.name[:1] != "i")):
-            about = describe_file(path.name, run.decision, run.form)
-            self.output.say(f"{path!s:<{wide}}  {about}", indent=2, whole=True)
-            self.output.path(path)
+        order = sorted(run.files, key=lambda p: (p.name != "report.html", p.name[:1] != "i"))
+        self.output.files({p: describe_file(p.name, run.decision, run.form) for p in order})
         values = {"command": self.command, **run.decision.to_dict(), **more}
+        files = [str(path) for path in run.files]
         self.output.result({**values, "proxies": run.proxies, "files": files})
 
 

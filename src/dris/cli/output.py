@@ -11,6 +11,7 @@ import textwrap
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -63,10 +64,13 @@ class Output:
                 shown.highlight_regex(_NUMBER, "bold")
             console.print(shown, soft_wrap=True)
 
-    def path(self, path: object) -> None:
-        """Print a path alone, which is all that is left where `quiet` was asked for."""
-        if self._quiet and not self._as_json:
-            typer.echo(printable(path))
+    def files(self, about: Mapping[Path, str]) -> None:
+        """Print each file and what it is; paths alone where `quiet` was asked for."""
+        wide = max(len(str(path)) for path in about)
+        for path, text in about.items():
+            self.say(f"{path!s:<{wide}}  {text}", indent=2, whole=True)
+            if self._quiet and not self._as_json:
+                typer.echo(printable(path))
 
     def note(self, text: str) -> None:
         """Print a line about the work, always on stderr."""

@@ -22,22 +22,15 @@ MIN_DOUBT = 0.1  # P(wrong) from which on a row needs another opinion
 class Annotators:
     """The people behind a decision's labels.
 
-    Attributes:
-        names: What they are called.
-        counts: How many labels each gave.
-        quality: How often each gives the true label, by the answers of all and the proxies.
-        mistakes: What each takes for what most often, as (true, answer); None for nothing.
-        agreement: Of each row, the share of its answers that are the consensus.
-        needs_opinion: Positions of rows whose consensus is wrong with a chance of a tenth or more,
-            the likeliest wrong first.
-        answers: Who said what.
+    `needs_opinion` are positions of rows whose consensus is wrong with a chance of a tenth or more,
+    the likeliest wrong first.
     """
 
     names: tuple[str, ...]
-    counts: NDArray[np.int64]
-    quality: NDArray[np.float64]
-    mistakes: tuple[tuple[int, int] | None, ...]
-    agreement: NDArray[np.float64]
+    counts: NDArray[np.int64]  # how many labels each gave
+    quality: NDArray[np.float64]  # how often each is right, by the answers of all and the proxies
+    mistakes: tuple[tuple[int, int] | None, ...]  # the commonest of each, as (true, answer)
+    agreement: NDArray[np.float64]  # of each row, the share of its answers that are the consensus
     needs_opinion: NDArray[np.int64]
     answers: Answers
 

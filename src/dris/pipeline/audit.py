@@ -61,17 +61,8 @@ def write_audit(
 ) -> AuditDraw:
     """Draw examples of what was kept and write both files.
 
-    The proxies' suggestion is not shown, so that it cannot sway the person.
-
-    Args:
-        kept: The data to check.
-        path: The CSV file to write.
-        n: How many to draw, 60 unless given.
-        limit: Draw as many as it takes to prove this share, in place of `n`.
-        expect_wrong: With `limit`: even if this many are wrong.
-        seed: Of the draw.
-        delta: How often the limit may fail.
-        writer: Decides which files may be replaced.
+    The proxies' suggestion is not shown, so that it cannot sway the person. `n` are drawn, 60
+    unless given, or as many as it takes to prove `limit`, even if `expect_wrong` of them are wrong.
     """
     if n is not None and limit is not None:
         raise InputError("n and limit both say how many to check; pass one of them")

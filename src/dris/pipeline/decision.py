@@ -233,13 +233,9 @@ class Decision:
 
     def classes(self) -> dict[str, tuple[int, int]]:
         """Of each class, how many there are and how many are kept."""
-        size = len(self.data.classes)
-        before = np.bincount(self.data.labels, minlength=size)
-        after = np.bincount(self.data.labels[self.kept], minlength=size)
-        return {
-            name: (int(b), int(a))
-            for name, b, a in zip(self.data.names, before, after, strict=True)
-        }
+        labels, size = self.data.labels, len(self.data.classes)
+        counts = (np.bincount(y, minlength=size).tolist() for y in (labels, labels[self.kept]))
+        return dict(zip(self.data.names, zip(*counts, strict=True), strict=True))
 
     def weigh(
         self,
@@ -351,10 +347,9 @@ class Decision:
             columns: Of the data, to show in issues.csv; ["all"] for every one.
             force: Replace what dris wrote there before; nothing else is ever replaced.
         """
-        outputs = import_module("dris.report_page.outputs")  # it draws the page, a layer above
+        outputs: Any = import_module("dris.report_page.outputs")  # it draws the page, a layer above
         how = {"form": form, "report": report, "scores": scores, "columns": columns}
-        paths: list[Path] = outputs.write_outputs(self, folder, force=force, **how)
-        return paths
+        return list(outputs.write_outputs(self, folder, force=force, **how))
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A row per example: id, given label, the suggested one, P(wrong), suspect and kept."""

@@ -124,18 +124,12 @@ def measure_harm(
     Where rows are few, folds are drawn two or three times and the answers averaged: which rows fall
     together matters then; the errors are those of one draw, for the rows are the same.
 
-    Args:
-        x: Features on one scale, float32, dense or sparse.
-        given: The given labels, 0..C-1.
-        names: What the classes are called.
-        prepare: Given the positions that are looked at and the fold of each, makes what decides
-            anew inside each fold: the decision's own way first. Its rows are places among those.
-        credit: What predicting a class is worth where a label is given, (given, predicted).
-        folds: The fold of each row to begin with, such as the proxies' own; drawn unless given.
-        groups: What each row belongs to, if anything; rows of one group share a fold.
-        seed: Of folds, orders and weights.
-        estimators: Further models to compare, scikit-learn classifiers by name.
-        flatters: Whether what decides anew knows the held-out labels.
+    `x` are features on one scale, dense or sparse. `prepare` is given the positions that are looked
+    at and the fold of each, and makes what decides anew inside each fold: the decision's own way
+    first; its rows are places among those. `credit` is what predicting a class is worth where a
+    label is given, (given, predicted). `folds` are those to begin with, such as the proxies' own.
+    `estimators` are further classifiers to compare, by name. What `flatters` knows the held-out
+    labels.
     """
     n = len(given)
     repeats = next((times for rows, times in REPEATS if n < rows), 1)
@@ -253,19 +247,15 @@ def _change(paired: Floats, fold: Positions) -> Change:
 def _mean(draws: Sequence[Harm]) -> Harm:
     """The mean of several draws of folds."""
     first = draws[0]
+    others, over = first.others, [one.over_random for one in draws if one.over_random is not None]
     return replace(
         first,
         change=_mean_change([one.change for one in draws]),
-        others={name: _mean_change([one.others[name] for one in draws]) for name in first.others},
+        others={name: _mean_change([one.others[name] for one in draws]) for name in others},
         classes=_mean_classes([one.classes for one in draws]),
         kept=float(np.mean([one.kept for one in draws])),
-        other_classes={
-            name: _mean_classes([one.other_classes[name] for one in draws])
-            for name in first.other_classes
-        },
-        over_random=None
-        if first.over_random is None
-        else _mean_change([one.over_random for one in draws if one.over_random is not None]),
+        other_classes={n: _mean_classes([one.other_classes[n] for one in draws]) for n in others},
+        over_random=_mean_change(over) if over else None,
     )
 
 

@@ -20,18 +20,14 @@ ANSWERS: tuple[Answer, ...] = ("fine", "above", "cannot tell")  # in the order o
 class NoiseCheck:
     """Whether the noise rate stays within a limit.
 
-    Attributes:
-        says: "fine" where the whole range of the noise rate is within the limit, "above" where it
-            is beyond, "cannot tell" where the limit lies inside or nothing can be estimated.
-        reason: The numbers, or why there are none.
-        max_noise: The limit.
-        decision: What `dris.clean` decides of the data; its harm check is left out.
+    It says "fine" where the whole range of the noise rate is within the limit, "above" where it is
+    beyond, "cannot tell" where the limit lies inside or nothing can be estimated.
     """
 
     says: Answer
-    reason: str
-    max_noise: float
-    decision: Decision
+    reason: str  # the numbers, or why there are none
+    max_noise: float  # the limit
+    decision: Decision  # what `dris.clean` decides, without the harm check
 
     @property
     def exit_code(self) -> int:

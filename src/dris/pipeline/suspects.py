@@ -1,5 +1,6 @@
 """The suspects of a decision: one list for the page, the issues, the review and the estimators."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -57,15 +58,8 @@ class Suspects:
     rank: NDArray[np.int64] | None = None  # each class's place where they stand in an order
 
     def __post_init__(self) -> None:
-        for name in (
-            "positions",
-            "given",
-            "suggested",
-            "p_wrong",
-            "p_suggested",
-            "against",
-            "dropped",
-        ):
+        arrays = ("positions", "given", "suggested", "p_wrong", "p_suggested", "against", "dropped")
+        for name in arrays:
             values = getattr(self, name)
             object.__setattr__(self, name, read_only(values, values.dtype))
 
@@ -105,16 +99,12 @@ class Suspects:
         label = int(self.suggested[k])
         return self.names[label] if label >= 0 and label != int(self.given[k]) else ""
 
-    def pairs(self) -> list[tuple[str, str, int]]:
-        """Each given label with its suggested one, and how often; the commonest first."""
+    def pairs(self) -> list[tuple[int, int, int]]:
+        """Each given label with its suggested one, 0..C-1, and how often; the commonest first."""
         at = (self.suggested >= 0) & (self.suggested != self.given)
-        both = np.stack((self.given[at], self.suggested[at]), axis=1)
-        values, counts = np.unique(both, axis=0, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        return [
-            (self.names[int(given)], self.names[int(other)], int(times))
-            for (given, other), times in zip(values[order], counts[order], strict=True)
-        ]
+        both = zip(self.given[at].tolist(), self.suggested[at].tolist(), strict=True)
+        counts = Counter(both).items()
+        return sorted(((a, b, n) for (a, b), n in counts), key=lambda one: (-one[2], *one[:2]))
 
 
 def list_suspects(ensemble: Ensemble, kept: Mask, judgement: Judgement | None = None) -> Suspects:

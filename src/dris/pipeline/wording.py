@@ -105,7 +105,8 @@ def found(decision: "Decision") -> str:
     suspects = decision.suspects
     if not suspects:
         return "" if drops_nothing(decision) else "No label is probably wrong"
-    count, pairs = len(suspects), suspects.pairs()
+    count, names = len(suspects), suspects.names
+    pairs = [(names[given], names[other], times) for given, other, times in suspects.pairs()]
     are = "label is" if count == 1 else "labels are"
     listed = [
         f"{times:,}{' ×' * given[:1].isdigit()} {_label(given)} → {_label(other)}"

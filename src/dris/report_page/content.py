@@ -117,14 +117,6 @@ class Page:
         """The three surest suspects."""
         return self.suspects[:3]
 
-    def confusion(self) -> list[tuple[int, int, int]]:
-        """How many suspects have each given and each other suggested label."""
-        at, labels = self.suspects, self.data.labels
-        at = at[(self.suggested[at] != NO_LABEL) & (self.suggested[at] != labels[at])]
-        pairs = np.stack((labels[at], self.suggested[at]), axis=1).reshape(-1, 2)
-        values, counts = np.unique(pairs, axis=0, return_counts=True)
-        return [(int(a), int(b), int(n)) for (a, b), n in zip(values, counts, strict=True)]
-
     def decided(self) -> NDArray[np.uint8]:
         """Kept, dropped, or suspected: a suspect that is kept."""
         code = np.where(self.steps[self.chosen].kept, KEPT, DROPPED).astype(np.uint8)

@@ -75,7 +75,7 @@ def payload(page: Page) -> dict[str, Any]:
         "before": np.bincount(data.labels, minlength=len(data.names)).tolist(),
         "clearest": [place[p] for p in page.clearest.tolist()],
         "suspects": pack(np.array([place[p] for p in page.suspects.tolist() if p in place])),
-        "confusion": page.confusion(),
+        "confusion": sorted(page.decision.suspects.pairs()) if page.decision.suspects else [],
         "queue": items(page.queue),
         "sample": sample,
         "details": _details(page.details, place),

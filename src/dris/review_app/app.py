@@ -10,6 +10,7 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
@@ -88,7 +89,7 @@ def review_app(
         wished = finish.decide_again if sent.get("again") else None
         again = None if wished is None else wished(path, corrections)
         limit = session.limit().to_dict()
-        return {"file": str(path), **corrections.to_dict(), "limit": limit, "again": again}
+        return {"file": str(path), **asdict(corrections), "limit": limit, "again": again}
 
     async def events(request: Request) -> Response:
         return StreamingResponse(_changes(session, request), media_type="text/event-stream")
@@ -109,14 +110,15 @@ def review_app(
 
         return Route(path, endpoint, methods=["POST"])
 
+    def opening(request: Request) -> Values:
+        name = who_asks(request)
+        return {"title": title, "who": name, **session.opening(name)}
+
     routes = [
         get("/", lambda _: Response(page, media_type="text/html")),
         get("/review.js", lambda _: Response(script, media_type="text/javascript")),
         get("/review.css", lambda _: Response(style, media_type="text/css")),
-        get(
-            "/opening",
-            lambda r: {"title": title, "who": who_asks(r), **session.opening(who_asks(r))},
-        ),
+        get("/opening", opening),
         get("/progress", lambda r: session.progress(who_asks(r))),
         get("/cards", lambda r: session.cards(_numbers(r, "at"))),
         get("/similar", lambda r: session.similar(*_numbers(r, "at", 1))),

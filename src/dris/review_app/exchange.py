@@ -87,11 +87,6 @@ def _items(session: ReviewSession) -> list[Item]:
     return items
 
 
-def read_returned(path: Path, tool: str) -> list[Returned]:
-    """The answers in a tool's file."""
-    return list(EXCHANGES[tool].read(path))
-
-
 def import_answers(session: ReviewSession, returned: list[Returned], path: Path, who: str) -> int:
     """Take answers that came back into the journal; those known already are not repeated.
 

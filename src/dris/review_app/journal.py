@@ -56,7 +56,10 @@ class Journal:
             if not holds_review(path):
                 if begin is None:
                     raise InputError(f"{path} holds no review yet; begin it with dris review DATA")
-                _begin(path, begin())
+                first = _head(begin().to_dict())
+                with writing(path):
+                    remove_left(target.parent)
+                    write_atomically(target, [first])
             with writing(path):
                 self._open()
             self.worklist = self._first()
@@ -127,8 +130,11 @@ class Journal:
     def _put(self, line: bytes) -> None:
         with writing(self.path):
             self._follow()
+            left = line
             try:
-                _write_whole(self._handle, line)
+                while left:
+                    left = left[os.write(self._handle, left) :]
+                os.fsync(self._handle)
             except OSError:
                 # Half a line would swallow the next answer.
                 os.ftruncate(self._handle, len(self._written))
@@ -184,20 +190,6 @@ def _head(worklist: Mapping[str, Any]) -> bytes:
     """The first line, sealed: a worklist that was damaged is not gone on with."""
     seal = hashlib.sha256(_line(worklist)).hexdigest()
     return _line({"file": MARK, "seal": seal, "worklist": worklist})
-
-
-def _write_whole(handle: int, line: bytes) -> None:
-    while line:
-        line = line[os.write(handle, line) :]
-    os.fsync(handle)
-
-
-def _begin(path: Path, worklist: Worklist) -> None:
-    """Create the file with its first line, whole or not at all."""
-    target = Path(os.path.realpath(path))
-    with writing(path):
-        remove_left(target.parent)
-        write_atomically(target, [_head(worklist.to_dict())])
 
 
 def check_place(path: Path) -> None:

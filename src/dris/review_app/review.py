@@ -3,7 +3,7 @@
 import getpass
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from dris.data.writer import Writer
 from dris.learn.extras import require
 from dris.pipeline.decision import Decision
 from dris.pipeline.route import clean
-from dris.review_app.exchange import EXCHANGES, export_cards, import_answers, read_returned
+from dris.review_app.exchange import EXCHANGES, export_cards, import_answers
 from dris.review_app.journal import Journal, holds_review, journal_beside
 from dris.review_app.server import check_port, serve_review
 from dris.review_app.session import Corrections, Finish, ReviewSession, check_reviewer
@@ -54,7 +54,7 @@ class ReviewResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, ready for JSON."""
-        changed = {} if self.corrections is None else self.corrections.to_dict()
+        changed = {} if self.corrections is None else asdict(self.corrections)
         files = [str(path) for path in self.files]
         counts = {"left": self.left, "imported": self.imported}
         return {"answers": str(self.answers), **counts, **changed, "files": files}
@@ -122,7 +122,7 @@ def review(
     corrected = Path(out) / f"corrected{suffix_for(source)}"
     exports = [] if export_to is None else [Path(export_to)]
     writer.refuse(*exports, *([] if import_from is None else [corrected]))
-    returned = [] if import_from is None else read_returned(Path(import_from), tool)
+    returned = [] if import_from is None else [*EXCHANGES[tool].read(Path(import_from))]
     if path.exists() and any(path.samefile(one) for one in source.origin.files if one.exists()):
         writer.refuse(path)
 
@@ -154,9 +154,10 @@ def review(
             make_folder(target.parent)
             files.append(writer.write(target, [export_cards(session, tool)]))
         if serve:
+            at = source.origin.files
             serve_review(
                 session,
-                title=_title(source),
+                title=Path(os.path.commonpath(at)).name if at else "data",
                 who=who,
                 finish=Finish(write, decide_again),
                 port=port,
@@ -185,12 +186,6 @@ def answers_beside(given: Any, data: LabelledData, out: Path) -> Path:
     if paths and expanded(paths[0]).exists():
         return journal_beside(expanded(paths[0]))
     return journal_beside(out / (paths[0].name if paths else "data"))
-
-
-def _title(data: LabelledData) -> str:
-    """What the page is called: the file, or the folder of many."""
-    files = data.origin.files
-    return Path(os.path.commonpath(files)).name if files else "data"
 
 
 def _login() -> str:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,6 @@ class Corrections:
     dropped: int
     unsure: int
     column: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The numbers as plain values, ready for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,18 +280,10 @@ def write_corrected(
             f"the data has a column {column!r} already; pass {parameter('trusted', column)} to add "
             "to it"
         )
-    marks = {column: vouched}
+    how: dict[str, Any] = {"replaced" if trusted else "columns": {column: vouched}}
+    how |= {"positions": np.flatnonzero(~known_wrong), "labels": labels, "unlabelled": True}
     make_folder(path.parent)
-    write_data(
-        data,
-        path,
-        positions=np.flatnonzero(~known_wrong),
-        columns=None if trusted else marks,
-        replaced=marks if trusted else None,
-        labels=labels,
-        unlabelled=True,
-        writer=writer,
-    )
+    write_data(data, path, writer=writer, **how)
     return Corrections(
         corrected=int((labels != data.labels).sum()),
         trusted=int(vouched.sum()),
@@ -324,7 +313,6 @@ class CardContents:
         self._data, self._positions = data, positions
         self._columns = show_rows(data, positions)
         self.place = {at: k for k, at in enumerate(positions.tolist())}
-        self._texts: list[str] | None = None
         files = data.origin.files
         folders = {p.parent for p in files} | {p for p in files[:1] if p.is_dir()}
         self._roots = tuple(folder.resolve() for folder in folders)
@@ -345,26 +333,21 @@ class CardContents:
         """Column and value of each example, as they are written."""
         others = [at for at in positions if at not in self.place]
         more = show_rows(self._data, np.array(others)) if others else {}
-        other_place = {at: k for k, at in enumerate(others)}
-        rows = []
-        for at in positions:
-            own = at in self.place
-            columns, k = (self._columns, self.place[at]) if own else (more, other_place[at])
-            rows.append([(name, values[k]) for name, values in columns.items()])
-        return rows
+        where = {at: (more, k) for k, at in enumerate(others)}
+        where |= {at: (self._columns, self.place[at]) for at in positions if at in self.place}
+        each = (where[at] for at in positions)
+        return [[(name, values[k]) for name, values in columns.items()] for columns, k in each]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        ids = self._data.ids[self._positions].astype(str).tolist()
+        lines = zip(ids, *self._columns.values(), strict=True)
+        return ["\n".join(line).casefold() for line in lines]
 
     def search(self, words: str) -> list[int]:
         """Positions of the cards in which each of the words occurs, in any column or the id."""
-        if self._texts is None:
-            ids = self._data.ids[self._positions].astype(str).tolist()
-            lines = zip(ids, *self._columns.values(), strict=True)
-            self._texts = ["\n".join(line).casefold() for line in lines]
-        wanted = words.casefold().split()
-        return [
-            at
-            for at, text in zip(self._positions.tolist(), self._texts, strict=True)
-            if all(word in text for word in wanted)
-        ]
+        wanted, each = words.casefold().split(), zip(self.place, self._texts, strict=True)
+        return [at for at, text in each if all(word in text for word in wanted)]
 
     def picture(self, at: int, side: int) -> bytes:
         """An example's picture, encoded anew as PNG or WebP: no byte of a file is passed on."""
@@ -389,7 +372,6 @@ class Neighbours:
 
     def __init__(self, x: Any) -> None:
         self._raw = x
-        self._x: NDArray[np.float32] | None = None
 
     @property
     def quick(self) -> bool:
@@ -398,7 +380,7 @@ class Neighbours:
 
     def nearest(self, at: int, count: int) -> list[tuple[int, float]]:
         """The nearest examples with their distances; 0 is a copy, ties keep the data's order."""
-        x = self._features()
+        x = self._features
         far = np.empty(len(x))
         for start in range(0, len(x), ROWS_AT_ONCE):
             part = x[start : start + ROWS_AT_ONCE] - x[at]
@@ -409,16 +391,13 @@ class Neighbours:
         order = first[np.lexsort((first, far[first]))]
         return [(int(i), round(float(np.sqrt(far[i])), 3)) for i in order]
 
+    @cached_property
     def _features(self) -> NDArray[np.float32]:
-        if self._x is None:
-            x = self._raw
-            x = x.toarray() if hasattr(x, "toarray") else np.asarray(x)
-            flat = (_pool(x) if x.ndim == 4 else x.reshape(len(x), -1)).astype(np.float32)
-            flat = flat - flat.mean(axis=0)
-            spread = flat.std(axis=0)
-            flat /= np.where(spread > 0, spread, 1)
-            self._x = flat
-        return self._x
+        x = np.asarray(self._raw)
+        flat = (_pool(x) if x.ndim == 4 else x.reshape(len(x), -1)).astype(np.float32)
+        flat = flat - flat.mean(axis=0)
+        spread = flat.std(axis=0)
+        return np.asarray(flat / np.where(spread > 0, spread, 1), dtype=np.float32)
 
 
 def _pool(images: NDArray[Any]) -> NDArray[np.float32]:

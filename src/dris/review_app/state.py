@@ -199,13 +199,7 @@ class ReviewState:
                 size=worklist.rest, checked=len(sample), wrong=len(sample) - right, delta=DELTA
             ).limit
             most = min(open_suspects + max(limit - known_wrong, 0), unsettled)
-        return RestLimit(
-            unsettled=unsettled,
-            most=most,
-            checked=answered,
-            sample=len(sample),
-            wrong=answered - right,
-        )
+        return RestLimit(unsettled, most, answered, len(sample), answered - right)
 
 
 def _kappa(pairs: list[tuple[Any, Any]]) -> float | None:
@@ -268,11 +262,9 @@ class CellState:
 def cells_of(worklist: Worklist, labels: Any) -> dict[tuple[int, int], Cell]:
     """Every cell of the confusion matrix given × suggested that has suspects, the largest first."""
     members: dict[tuple[int, int], list[int]] = {}
-    own = ~worklist.sampled & (worklist.suggested != NO_LABEL)
-    for at, other in zip(
-        worklist.positions[own].tolist(), worklist.suggested[own].tolist(), strict=True
-    ):
-        members.setdefault((int(labels[at]), other), []).append(at)
+    for k in np.flatnonzero(~worklist.sampled & (worklist.suggested != NO_LABEL)).tolist():
+        place = int(worklist.positions[k])
+        members.setdefault((int(labels[place]), int(worklist.suggested[k])), []).append(place)
     cells = {}
     for (given, other), at in sorted(members.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         rng = rng_for(worklist.seed, "review", "cell", given, other)

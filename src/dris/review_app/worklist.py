@@ -119,7 +119,10 @@ def worklist_of(decision: Decision, *, sample: int = SAMPLE, seed: int = 0) -> W
     sampled = _mix_in(at.size, count, rng=rng_for(seed, "review", "places"))
     positions = np.empty(at.size + count, dtype=np.int64)
     positions[sampled], positions[~sampled] = drawn, at
-    likely, chances = _likeliest(decision, positions)
+    ensemble, none = decision.ensemble, np.zeros((positions.size, 0))
+    likely, chances = none.astype(np.int64), none  # where they are not known
+    if ensemble is not None and ensemble.assessment.calibrated:
+        likely, chances = ensemble.assessment.likeliest(positions, CLASSES_SHOWN)
     return Worklist(
         positions=positions,
         suggested=_other_labels(decision)[positions],
@@ -134,16 +137,6 @@ def worklist_of(decision: Decision, *, sample: int = SAMPLE, seed: int = 0) -> W
         label=data.origin.label,
         classes=data.names,
     )
-
-
-def _likeliest(
-    decision: Decision, positions: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The likeliest true classes of some examples and their probabilities; none where not known."""
-    ensemble = decision.ensemble
-    if ensemble is None or not ensemble.assessment.calibrated:
-        return np.zeros((positions.size, 0), dtype=np.int64), np.zeros((positions.size, 0))
-    return ensemble.assessment.likeliest(positions, CLASSES_SHOWN)
 
 
 def _other_labels(decision: Decision) -> NDArray[np.int64]:
