@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from dris.core import sanitize as words
-from dris.core.dynamics.dynamics import Dynamics
 from dris.data.labelled import LabelledData
 from made_review import made_decision
 
@@ -37,9 +36,3 @@ def test_a_decision_shows_what_was_found_and_its_first_suspects_as_text():
     assert "<script" not in text
     assert "<img" not in text
     assert "&lt;script&gt;" in text
-
-
-def test_dynamics_show_themselves():
-    text = Dynamics.from_losses([[1.0, 2.0], [1.5, 3.0]])._repr_html_()
-    assert "<td>2</td>" in text
-    assert "<th>examples</th>" in text

@@ -32,7 +32,6 @@ from dris.core.dynamics.columns import (
     trajectories_of,
 )
 from dris.core.errors import InputError
-from dris.core.sanitize import plain_html
 from dris.core.validate import check_count, check_ids
 
 
@@ -387,16 +386,6 @@ hold; train with folds: train_proxies(..., cross_fit=4)
             f"{self.examples} examples; {', '.join(self.columns)}{folds}; "
             f"scored at epoch {self.scored_epoch})"
         )
-
-    def _repr_html_(self) -> str:
-        pairs = [
-            ("proxies", f"{self.proxies:,}"),
-            ("epochs", f"{self.totals_epochs:,}, scored at {self.scored_epoch:,}"),
-            ("examples", f"{self.examples:,}"),
-            ("columns", ", ".join(self.columns)),
-            ("out of fold", "no" if self.out_of_fold is None else "yes, as well"),
-        ]
-        return plain_html("Dynamics", pairs)
 
     @property
     def totals_epochs(self) -> int:

@@ -38,9 +38,8 @@ from dris.learn.trainers.stacked.stack import Answers, Stack, class_probabilitie
 from dris.learn.trainers.stacked.stack_record import (
     Columns,
     StackRecord,
-    Wanted,
-    Writer,
     columns_of,
+    write_answers,
 )
 from dris.learn.trainers.trainer import Stream
 
@@ -61,10 +60,9 @@ def _follow(
     streams: list[Stream] = [(*job.stream, k) for k in job.members] or [job.stream]
     recipe, count = job.recipe, job.folds or 1
     folds = _folds(job, data, streams)
-    record = StackRecord(_wanted(job, len(streams), len(data.y)))
+    record = StackRecord(job, len(streams), len(data.y))
     with one_thread(job):
         stack = stack_for(job, data, streams, folds, threads)
-        writer = Writer(data.asked, folds, count)
         unchanged = np.flatnonzero(data.asked == data.y)
         losses, start = _resume(stack, record, run)
         for _ in range(start * len(stack)):
@@ -78,7 +76,7 @@ def _follow(
             if job.record == "snapshot":
                 inside = outside = _held_out(stack, folds, data)
             else:
-                inside = _measure(stack, writer, record, count)
+                inside = _measure(stack, data, folds, record, count)
             _note_broken(broken, streams, job, stack, inside, epoch)
             alive = [k for k in range(len(streams)) if k not in broken]
             if not alive:
@@ -109,7 +107,7 @@ def _follow(
         accuracies = _accuracies(stack, data, count)
         stack.return_to_mark()
         if job.record == "snapshot":
-            _measure(stack, writer, record, count)
+            _measure(stack, data, folds, record, count)
         spoken = None if folds is None else _out_of_fold(stack, folds, data, job)
     made = []
     for k in alive:
@@ -148,14 +146,6 @@ def _folds(job: Job, data: Data, streams: Sequence[Stream]) -> Folds | None:
         return None
     together, small = rows_together(data.x, data.groups, len(data.y)), np.min_scalar_type(job.folds)
     return np.stack([folds_for(job, s, data, together).astype(small) for s in streams])
-
-
-def _wanted(job: Job, proxies: int, examples: int) -> Wanted:
-    names = ["loss", "margin", "correct", "error_norm"]
-    names += ["gradient_norm"] * job.gradient_norm + ["rival"] * job.rival
-    scored = None if job.pick else job.recipe.scored
-    epochs, folds = job.recipe.stop, job.folds is not None
-    return Wanted(proxies, examples, epochs, tuple(names), folds, job.record, scored)
 
 
 def stack_for(
@@ -212,15 +202,17 @@ def _left_out(folds: Folds, count: int) -> list[NDArray[np.int64]]:
     return [np.flatnonzero(fold == f) for fold in folds for f in range(count)]
 
 
-def _measure(stack: Stack, writer: Writer, record: StackRecord, folds: int) -> Columns:
+def _measure(
+    stack: Stack, data: Data, folds: Folds | None, record: StackRecord, count: int
+) -> Columns:
     """Write the columns of the record's epoch, and return those in fold."""
     inside, outside = record.place(record.epoch)
     wanted = {name: inside[name] for name in record.names(record.epoch)}
 
     def write(answers: Answers) -> None:
-        writer.write(answers, wanted, outside)
+        write_answers(answers, data.asked, folds, count, wanted, outside)
 
-    stack.answers(write, together=folds, lengths="gradient_norm" in wanted)
+    stack.answers(write, together=count, lengths="gradient_norm" in wanted)
     return wanted
 
 

@@ -9,8 +9,7 @@ the smallest held-out loss, and adds up margins and forgetting: O(K·N) memory. 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from dris.core.dynamics.columns import Totals, TotalsAccumulator
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.large.mapped import allocate, release
 from dris.learn.trainers.folds import in_and_out
+from dris.learn.trainers.job import Job
 from dris.learn.trainers.stacked.stack import Answers, Floats
 
 Columns = dict[str, NDArray[Any]]
@@ -27,62 +27,47 @@ _SIDES = ("in", "out")
 _MAX_IN_MEMORY = 1 << 25  # bytes of kept columns; more go into a file
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be kept: the names of the columns, and which epochs of K proxies and N examples.
-
-    `epochs` is the most there may be; `scored` is None for the epoch of the smallest held-out loss.
-    """
-
-    proxies: int
-    examples: int
-    epochs: int
-    names: tuple[str, ...]
-    folds: bool
-    record: Literal["all", "scored", "snapshot"]
-    scored: int | None
-
-
 class StackRecord:
     """Filled by one epoch after the other: `place`, write into it, `close`."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted, self.epoch, self.best = wanted, 0, 0
+    def __init__(self, job: Job, proxies: int, examples: int) -> None:
+        self._job, self._examples, self.epoch, self.best = job, examples, 0, 0
+        more = ("gradient_norm",) * job.gradient_norm + ("rival",) * job.rival
+        self._names = ("loss", "margin", "correct", "error_norm", *more)
         self.held_out: list[float] = []
-        held = wanted.epochs if wanted.record == "all" else 1
-        shape = (wanted.proxies, held, wanted.examples)
-        self._sides = [self._empty(shape) for _ in range(1 + wanted.folds)]
+        shape = (proxies, job.recipe.stop if job.record == "all" else 1, examples)
+        self._sides = [self._empty(shape) for _ in range(1 if job.folds is None else 2)]
         self._now = self._sides
         self._totals: list[TotalsAccumulator] = []
-        if wanted.record == "scored":
+        if job.record == "scored":
             # What is kept is looked at when all is over: it need not be in memory until then.
             self._now, self._sides = self._sides, [_apart(side) for side in self._sides]
             self._totals = [TotalsAccumulator(*shape[::2]) for _ in self._sides]
 
     def _empty(self, shape: tuple[int, ...]) -> Columns:
-        dtypes = {name: _DTYPES.get(name, np.float32) for name in self.wanted.names}
+        dtypes = {name: _DTYPES.get(name, np.float32) for name in self._names}
         return {name: np.empty(shape, dtype=dtype) for name, dtype in dtypes.items()}
 
     def place(self, epoch: int) -> tuple[Columns, Columns | None]:
         """Where the columns (proxy, example) of an epoch are written to."""
         self.epoch = epoch
-        e = epoch - 1 if self.wanted.record == "all" else 0
+        e = epoch - 1 if self._job.record == "all" else 0
         views = [{n: c[:, e] for n, c in side.items()} for side in self._now]
-        return views[0], views[1] if self.wanted.folds else None
+        return views[0], views[1] if len(views) == 2 else None
 
     def names(self, epoch: int) -> tuple[str, ...]:
         """The columns that the epoch needs: not all where only margins are added up."""
-        wanted = self.wanted
-        if wanted.record != "scored" or wanted.folds or epoch == wanted.scored:
-            return wanted.names
-        return tuple(n for n in wanted.names if n in ("margin", "correct"))
+        job = self._job
+        if job.record != "scored" or job.folds is not None or epoch == self.scored:
+            return self._names
+        return ("margin", "correct")
 
     def close(self, held_out: float | None) -> None:
         """Note that the epoch is over, and its held-out loss, where there is one."""
         if held_out is not None:
             self.held_out.append(held_out)
             self.best = 1 + int(np.argmin(self.held_out))
-        if self.wanted.record != "scored":
+        if self._job.record != "scored":
             return
         for totals, side in zip(self._totals, self._now, strict=True):
             totals.add(side["margin"][:, 0], side["correct"][:, 0])
@@ -99,8 +84,8 @@ class StackRecord:
 
     @property
     def scored(self) -> int:
-        """The epoch that scores look at."""
-        return self.best if self.wanted.scored is None else self.wanted.scored
+        """The epoch that scores look at; so far, where it is picked."""
+        return self.best if self._job.pick else self._job.recipe.scored
 
     def dynamics(
         self,
@@ -109,7 +94,7 @@ class StackRecord:
         proxies: Sequence[int] | None = None,
     ) -> Dynamics:
         """The epochs so far, of all proxies or of some, ids = positions."""
-        everything = self.wanted.record == "all"
+        everything = self._job.record == "all"
         picked: Any = slice(None) if proxies is None else list(proxies)
         last = self.epoch if everything else 1
 
@@ -119,7 +104,7 @@ class StackRecord:
                 totals = self._totals[s].totals().pick(picked)
             return Dynamics(
                 columns={n: column[picked, :last] for n, column in self._sides[s].items()},
-                ids=np.arange(self.wanted.examples),
+                ids=np.arange(self._examples),
                 epochs=tuple(range(1, last + 1)) if everything else (self.scored,),
                 scored_epoch=self.scored,
                 labels=labels,
@@ -127,14 +112,14 @@ class StackRecord:
                 **more,
             )
 
-        outside = side(1) if self.wanted.folds else None
+        outside = side(1) if len(self._sides) == 2 else None
         return side(0, provenance=dict(provenance), out_of_fold=outside)
 
     # -- keeping ----------------------------------------------------------------------------
 
     def last(self) -> Columns:
         """The columns of the last epoch, for a store; copies, named by side."""
-        if self.wanted.record != "all":
+        if self._job.record != "all":
             return {}
         e = self.epoch - 1
         return {
@@ -146,7 +131,7 @@ class StackRecord:
     def state(self) -> Columns:
         """What else is needed to go on later, to be written away before the next epoch."""
         state: Columns = {"held_out": np.array(self.held_out, dtype=np.float64)}
-        if self.wanted.record != "scored":
+        if self._job.record != "scored":
             return state
         for where, side, totals in zip(_SIDES, self._sides, self._totals, strict=False):
             state |= {f"{where}/{name}": column for name, column in side.items()}
@@ -160,10 +145,10 @@ class StackRecord:
         self.held_out = state["held_out"].tolist()
         self.best = 1 + int(np.argmin(self.held_out)) if self.held_out else 0
         for s, where in enumerate(_SIDES[: len(self._sides)]):
-            for e, record in enumerate(records if self.wanted.record == "all" else ()):
+            for e, record in enumerate(records if self._job.record == "all" else ()):
                 for name, column in self._sides[s].items():
                     column[:, e] = record[f"{where}/{name}"]
-            if self.wanted.record == "scored":
+            if self._job.record == "scored":
                 for name, column in self._sides[s].items():
                     column[...] = state[f"{where}/{name}"]
                 prefix = f"{where}/totals/"
@@ -183,34 +168,33 @@ def _apart(columns: Columns) -> Columns:
     return {name: made[name] for name in columns}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Writer:
-    """Writes predictions into columns (proxy, example), one piece after the other.
+def write_answers(
+    answers: Answers,
+    labels: NDArray[np.int64],
+    folds: NDArray[np.integer] | None,
+    count: int,
+    into: Columns,
+    outside: Columns | None,
+) -> None:
+    """Write predictions of models for examples into columns (proxy, example), in and out of fold.
 
-    `folds` is the fold of each example for each proxy (proxy, example); None without folds.
+    `folds` is the fold of each example for each proxy (proxy, example), of `count`; None without.
     """
-
-    labels: NDArray[np.int64]
-    folds: NDArray[np.integer] | None = None
-    fold_count: int = 1
-
-    def write(self, answers: Answers, into: Columns, outside: Columns | None = None) -> None:
-        """Write what some models predict for some examples, in fold and out of fold."""
-        models, examples, count = answers.models, answers.examples, self.fold_count
-        made = columns_of(answers.logits, self.labels[examples], tuple(into), answers.lengths)
-        if self.folds is None:
-            for name, column in into.items():
-                column[models, examples] = made[name]
-            return
-        for k in range(models.start // count, models.stop // count):
-            first = k * count - models.start
-            own = {name: made[name][first : first + count] for name in into}
-            inside, unseen = in_and_out(own, self.folds[k, examples].astype(np.int64))
-            for name, values in inside.items():
-                into[name][k, examples] = values
-            if outside is not None:
-                for name, values in unseen.items():
-                    outside[name][k, examples] = values
+    models, examples = answers.models, answers.examples
+    made = columns_of(answers.logits, labels[examples], tuple(into), answers.lengths)
+    if folds is None:
+        for name, column in into.items():
+            column[models, examples] = made[name]
+        return
+    for k in range(models.start // count, models.stop // count):
+        first = k * count - models.start
+        own = {name: made[name][first : first + count] for name in into}
+        inside, unseen = in_and_out(own, folds[k, examples].astype(np.int64))
+        for name, values in inside.items():
+            into[name][k, examples] = values
+        if outside is not None:
+            for name, values in unseen.items():
+                outside[name][k, examples] = values
 
 
 def columns_of(
