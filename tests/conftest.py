@@ -26,6 +26,12 @@ def dris(monkeypatch, capsys):
     return run
 
 
+@pytest.fixture(autouse=True)
+def words_alone(monkeypatch):
+    """Text is read the same way on a machine that has the sentence model."""
+    monkeypatch.setattr("dris.data.text.sentences.MAX_TEXTS", 0)
+
+
 @pytest.fixture
 def harm_not_measured(monkeypatch):
     """In tests of something else: measuring takes longer than all the rest of a decision."""

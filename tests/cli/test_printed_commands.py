@@ -92,7 +92,7 @@ def test_from_the_sheet_to_the_next_clean_every_line_can_be_typed(
     assert code == 0, told
     later = the("clean", printed)
     assert later[later.index("--trusted") + 1] == "trusted"
-    code, printed, told = dris(*later, *FAST, *model, "--json", "--no-report")
+    code, printed, told = dris(*later, *FAST, *model, "--json", "--no-report", "--skip-harm-check")
     assert code == 0, told
     assert json.loads(printed)["examples"] == N
 

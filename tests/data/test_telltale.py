@@ -1,6 +1,7 @@
 """Words that say the given label are found, named and left out; honest words never are."""
 
 import csv
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -62,9 +63,14 @@ def test_a_word_of_a_handful_of_texts_is_no_label():
     assert found(["odd word"] * 24 + ["a b", "b c", "a c"] * 20, ["x"] * 24 + ["y"] * 60) != []
 
 
+@cache
+def without_labels_words():
+    return dris.read_data(texts_of(say="")[0], y=texts_of()[1])
+
+
 @pytest.mark.parametrize("door", ["csv", "frame", "list"])
 def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
-    texts, given, _ = texts_of(300)
+    texts, given, _ = texts_of()
     if door == "csv":
         path = tmp_path / "texts.csv"
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -76,8 +82,7 @@ def test_the_labels_words_are_left_out_through_every_door(tmp_path, door):
         data = dris.read_data(texts, y=given)
     (leak,) = data.leaks
     assert (leak.column, leak.words, leak.left_out) == ("text", ("health", "money", "sport"), True)
-    clean = dris.read_data(texts_of(300, say="")[0], y=given)
-    assert np.allclose(data.x, clean.x, atol=1e-3)
+    assert np.allclose(data.x, without_labels_words().x, atol=1e-3)
 
 
 def test_without_the_labels_words_wrong_labels_are_found():
@@ -100,7 +105,7 @@ def test_where_only_such_words_could_be_learned_from_they_stay_and_are_named(mon
 
     monkeypatch.setattr(stream, "encode", encoded)
     texts, given, _ = texts_of()
-    decision = dris.clean(dris.read_data(texts, y=given))
+    decision = dris.clean(dris.read_data(texts, y=given), check_harm=False)
     (leak,) = decision.data.leaks
     assert (leak.words, leak.left_out) == (("health", "money", "sport"), False)
     assert "and they are learned from all the same" in str(decision)

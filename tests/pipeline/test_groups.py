@@ -9,6 +9,8 @@ import dris
 from dris.data.reader import read_data
 from dris.learn.store.run_store import Store
 
+pytestmark = pytest.mark.usefixtures("harm_measured_once")
+
 
 def patients(seed=0, count=160, rows=5):
     """Rows that resemble their patient far more than their class, 15 % of the patients wrong."""

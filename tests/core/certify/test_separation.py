@@ -1,6 +1,7 @@
 import itertools
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracles_certificates as oracle
-from dris.core.certify.separation import Bound, Certificate, _check_number, certify
+from dris.core.certify.separation import (
+    Bound,
+    Certificate,
+    _check_number,
+    _largest_variance,
+    _proxies,
+    _smallest_variance,
+    certify,
+)
 from dris.core.errors import InputError
 from dris.core.validate import exact
 
@@ -480,3 +489,31 @@ def test_a_larger_error_never_certifies_more(error, k, identical, tight):
     assert a.boundary_floor >= b.boundary_floor
     assert a.separates or not b.separates
     assert a.smallest_k_best_case <= b.smallest_k_best_case
+
+
+def test_the_text_gives_the_verdict_and_both_radii() -> None:
+    text = str(certified())
+    assert "certifies nothing" in text
+    assert re.search(r"K that separates +38,373 +36,537", text)
+    assert re.search(r"best imaginable case +467 +443", text)
+    assert "weaker form" not in text
+    assert "weaker form" in str(certified(identical=False))
+    held = str(certified(k=10**6, boundary=12_500))
+    assert "at most 10.00%" in held
+    assert "nothing" not in held
+    assert "not the contamination" in str(certified(k=10**6))
+
+
+def test_inexact_ranks_move_a_variance_by_twice_its_root_times_the_error_by_hand() -> None:
+    # (0.2 + 0.1)² = 0.09 and (0.2 - 0.1)² = 0.01; an error above the root leaves nothing.
+    assert _largest_variance(0.04, 0.1) == pytest.approx(0.09)
+    assert _smallest_variance(0.04, 0.1) == pytest.approx(0.01)
+    assert _smallest_variance(0.04, 0.2) == _smallest_variance(0.04, 0.3) == 0.0
+    assert _smallest_variance(-0.5, 0.1) == -0.5
+    assert _smallest_variance(0.0, 0.1) == 0.0
+
+
+def test_the_fewest_proxies_are_written_out_up_to_a_thousand_million() -> None:
+    assert _proxies(None) == "no K"
+    assert _proxies(10**9 - 1) == "999,999,999"
+    assert _proxies(10**9) == "1.00e+9"
