@@ -72,14 +72,22 @@ def test_what_is_masked_is_missing():
     x[2, 1] = np.ma.masked
     data = read_data(x, np.ma.MaskedArray([0, 1, 0, 1, 5][:4], mask=[0, 0, 0, 1]))
     assert data.x[:, 1].tolist() == [2, 4, 4]
+    assert read_data([*x], [*"abab"]).x[:, 1].tolist() == [2, 4, 4, 8]
     assert (data.labels.tolist(), data.unlabelled.rows.tolist()) == ([0, 1, 0], [3])
 
 
-def test_a_frame_and_labels_whose_indexes_are_ordered_differently_are_refused():
+@pytest.mark.parametrize("kind", ["series", "column"])
+def test_data_and_what_stands_beside_it_in_another_order_of_the_index_are_refused(kind):
     frame = pd.DataFrame({"x": [1.0, 2, 3, 4]}, index=[*"abcd"])
     y = pd.Series([0, 1, 0, 1], index=[*"badc"])
-    with pytest.raises(InputError, match=r"y.loc\[frame.index\]"):
-        read_data(frame, y)
+    own = y if kind == "series" else y.to_frame()
+    with pytest.raises(InputError, match=r"y.loc\[data.index\]"):
+        read_data(frame if kind == "column" else frame.x.map("{} words of a text".format), own)
+    with pytest.raises(InputError, match=r"group.loc\[data.index\]"):
+        read_data(frame, y.to_numpy(), group=own)
+    answers = pd.concat([y, y], axis=1, keys=["p", "q"])
+    with pytest.raises(InputError, match=r"annotators.loc\[data.index\]"):
+        read_data(frame, annotators=answers)
     assert read_data(frame, y.loc[frame.index]).labels.tolist() == [1, 0, 1, 0]
     assert read_data(frame, y.to_numpy()).labels.tolist() == [0, 1, 0, 1]
     assert read_data(frame, y.reset_index(drop=True)).labels.tolist() == [0, 1, 0, 1]
@@ -92,6 +100,7 @@ def tensor(x):
 ODD_SOURCES = {
     "dok": lambda x, y: (sp.dok_matrix(x), y),
     "masked": lambda x, y: (np.ma.MaskedArray(x), y),
+    "masked rows": lambda x, y: ([np.ma.MaskedArray(row) for row in x], y),
     "bfloat16": lambda x, y: (tensor(x).bfloat16(), y),
     "sparse tensor": lambda x, y: (tensor(x).to_sparse(), y),
     "rows one by one": lambda x, y: (iter(x), iter(y)),
@@ -104,6 +113,20 @@ def test_whatever_holds_the_same_numbers_is_the_same_data(name):
     x, y = np.array([[0.0, 1], [2, 0], [0, 3], [4, 0]]), ["a", "b", "a", "b"]
     data = read_data(*ODD_SOURCES[name](x, y))
     assert (data.x.tolist(), data.given().tolist()) == (x.tolist(), y)
+
+
+@pytest.mark.parametrize("kind", ["without values", "quantized", "labels"])
+def test_a_tensor_or_matrix_that_cannot_be_read_is_one_sentence(kind):
+    torch = pytest.importorskip("torch")
+    x, y = np.ones((4, 2)), [*"abab"]
+    if kind == "labels":
+        y = sp.csr_array([[1], [0], [1], [0]])
+    elif kind == "quantized":
+        x = torch.zeros(4, 2, dtype=torch.uint8).view(torch.bits8)
+    else:
+        x = torch.empty(4, 2, device="meta")
+    with pytest.raises(InputError, match="pass one"):
+        read_data(x, y)
 
 
 def test_columns_of_bytes_are_left_out_and_those_of_intervals_are_categories():

@@ -107,6 +107,16 @@ def test_an_encoding_that_nobody_can_know_is_said_and_what_is_guessed_is_noted(t
     assert again.labels.tolist() == new.tolist()
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32"])
+def test_an_encoding_that_is_named_needs_no_mark(tmp_path, encoding):
+    path = put(tmp_path, CSV.encode(encoding))
+    data = read_data(path, label="y", id="id", encoding=encoding)
+    assert data.feature_names == ("age", "job=cook", "job=nurse")
+    if encoding != "utf-16":  # the twin: it is needed
+        with pytest.raises(InputError):
+            read_data(path, label="y")
+
+
 def test_a_line_break_inside_quotes_is_part_of_a_cell_and_lines_are_counted_as_an_editor_does(
     tmp_path,
 ):

@@ -34,7 +34,7 @@ from dris.cli.output import (
 # How torch, threads and forks word it, which raise no MemoryError.
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
 
-_LITTLE_MEMORY = 1 << 30  # bytes of address space
+_LITTLE_MEMORY = 2 << 30  # bytes of address space
 
 GROUPS = {
     "Your data": ("clean", "check", "review", "prune", "weights", "audit", "rules"),
@@ -329,7 +329,7 @@ def warn_of_little_memory(name: str) -> None:
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     if most != resource.RLIM_INFINITY and most < _LITTLE_MEMORY:
         typer.echo(
-            f"{name}: this process may address {most >> 20:,} MB, and below 1,024 MB libraries may "
+            f"{name}: this process may address {most >> 20:,} MB, and below 2,048 MB libraries may "
             "fail without a word; raise the limit with ulimit -v",
             err=True,
         )

@@ -105,6 +105,9 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
     ('cat', 'dog')
     """
     groups = keywords.get("group")
+    beside = {"y": y, "group": groups, "annotators": keywords.get("annotators")}
+    for name, other in beside.items():
+        _refuse_other_order(data, other, name)
     if groups is not None and not isinstance(groups, str):
         keywords["group"] = NO_GROUP
     else:
@@ -245,7 +248,6 @@ def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
         source, names = _hugging_face(source)
     elif _is(source, "datasets", "DatasetDict"):
         raise InputError(f"the data set has the splits {listed(list(source))}; pass one of them")
-    _refuse_other_order(source, labels)
     source = _as_numpy(source) if hasattr(source, "detach") else source
     table = _as_table(source)
     if table is not None:
@@ -273,19 +275,15 @@ def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
     return _from_array(source, labels, options)
 
 
-def _refuse_other_order(source: Any, labels: Any) -> None:
+def _refuse_other_order(source: Any, other: Any, name: str) -> None:
     """Refuse pandas objects that hold the same rows in different orders: by place or by index?"""
-    if not _is(source, "pandas", "DataFrame") or not _is(labels, "pandas", "Series"):
+    if not all(_is(one, "pandas", "NDFrame") for one in (source, other)):
         return
-    rows, own = source.index, labels.index
-    if (
-        len(rows) == len(own)
-        and not rows.equals(own)
-        and rows.sort_values().equals(own.sort_values())
-    ):
+    rows, own = source.index, other.index
+    if len(rows) == len(own) and not rows.equals(own) and set(rows) == set(own):
         raise InputError(
-            "the frame and `y` have the same index in different orders; pass y.loc[frame.index], "
-            "or y.to_numpy() if the first label is that of the first row"
+            f"the data and `{name}` have the same index in different orders; pass "
+            f"{name}.loc[data.index], or {name}.to_numpy() if its first row is the data's first"
         )
 
 
@@ -423,10 +421,11 @@ def sparse_table(source: Any) -> NDArray[np.float32]:
 
     from dris.data.text.ngrams import main_axes
 
-    matrix = csr_array(source.tocoo()).astype(np.float32)
+    matrix = csr_array(source.tocoo())
     n, width = matrix.shape
     if width <= _WIDE:
-        return np.asarray(matrix.toarray())
+        return to_float32(matrix.toarray())
+    matrix = matrix.astype(np.float32)
     size = min(_COMPONENTS, max(2, n // 4))
     order = np.lexsort((np.diff(matrix.indptr), np.asarray(matrix.sum(axis=1)).ravel()))
     drawn = order[:: max(1, len(order) // _ROWS)]
@@ -518,7 +517,8 @@ def _values_array(labels: Any, n: int, what: str = "labels") -> Any:
     if isinstance(values, np.ndarray):
         values = values.reshape(-1) if values.ndim == 2 and values.shape[1] == 1 else values
         values = values.tolist() if values.dtype.kind in "OUS" else values
-    if isinstance(values, Mapping | str) or not hasattr(values, "__len__") or np.ndim(values) == 0:
+    unfit = isinstance(values, Mapping | str) or hasattr(values, "tocsr")
+    if unfit or not hasattr(values, "__len__") or np.ndim(values) == 0:
         raise InputError(
             f"{what} are a list or an array of {n} values, got {type(labels).__name__}; pass one"
         )
@@ -555,9 +555,16 @@ def _is(source: Any, package: str, name: str) -> bool:
 def _as_numpy(value: Any) -> Any:
     """An array of anything; a tensor of any kind, and NaN where an array is masked."""
     if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        value = value if str(value.layout) == "torch.strided" else value.to_dense()
-        return (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+        try:
+            value = value.detach().cpu()
+            value = value if str(value.layout) == "torch.strided" else value.to_dense()
+            return (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+        except (TypeError, RuntimeError) as error:  # quantized, nested, without values
+            raise InputError(
+                f"the tensor is no array ({one_line(error)}); pass one of equally long rows"
+            ) from None
+    if isinstance(value, list) and any(isinstance(one, np.ma.MaskedArray) for one in value):
+        value = np.ma.stack(value)
     if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
         return np.ma.filled(value.astype(np.float64), np.nan)
     return np.asarray(value)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.csv import write_csv
+from scipy.sparse import csr_array
 
 from dris.core.errors import InputError
 from dris.data.reader import read_data
@@ -77,12 +78,20 @@ def test_the_numbers_of_a_file_are_written_in_one_way(tmp_path, separator, money
         assert read().x[0].tolist() == np.float32([1.13, 0.528]).tolist()
 
 
-@pytest.mark.parametrize("door", ["csv", "parquet", "npz", "array", "times"])
+@pytest.mark.parametrize(
+    "door", ["csv", "parquet", "npz", "array", "times", "sparse", "vectors", "tensor"]
+)
 def test_numbers_far_from_zero_and_close_together_stay_apart(tmp_path, door):
     moments = 1.7e12 + np.arange(0, 60_000, 600.0)
     y = np.arange(100) % 2
     if door == "array":
         data = read_data(np.column_stack([moments]), y)
+    elif door == "sparse":
+        data = read_data(csr_array(moments[:, None]), y)
+    elif door == "tensor":
+        data = read_data(pytest.importorskip("torch").tensor(moments[:, None]), y)
+    elif door == "vectors":
+        data = read_data(pa.table({"t": pa.array([[m] for m in moments]), "y": y}), label="y")
     elif door == "npz":
         np.savez(tmp_path / "a.npz", t=moments, y=y)
         data = read_data(tmp_path / "a.npz", label="y")

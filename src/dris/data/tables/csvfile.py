@@ -46,6 +46,7 @@ class CsvText:
     newline: str = "\n"
     separator: str = ""  # as the first line says, as spreadsheets write it
     guessed: bool = False
+    marked: bool = False  # whether its first bytes say that it is UTF-16
 
 
 def text_of(path: Path, encoding: str | None = None) -> CsvText:
@@ -64,7 +65,9 @@ def text_of(path: Path, encoding: str | None = None) -> CsvText:
     text = codecs.getincrementaldecoder(found)("replace").decode(head).removeprefix("\ufeff")
     newline = "\r" if "\r" in text and "\n" not in text else "\n"
     hint = re.match(r"\"?sep=(.)\"?[\r\n]", text, re.IGNORECASE)
-    return CsvText(found, newline, hint[1] if hint else "", found != (likely or "utf-8"))
+    guessed, separator = found != (likely or "utf-8"), hint[1] if hint else ""
+    sixteen = marked is not None and found.lower().startswith("utf-16")
+    return CsvText(found, newline, separator, guessed, sixteen)
 
 
 def _is_text_in(path: Path, encoding: str) -> bool:
@@ -252,9 +255,9 @@ class CsvLayout:
             use_threads=False,
             column_names=None if self.header else list(self.columns),
             skip_rows=int(bool(text.separator)),
-            encoding="utf8"
-            if text.encoding == "utf-8"
-            else text.encoding.removesuffix("-le").removesuffix("-be"),
+            encoding="utf-16"
+            if text.marked
+            else {"utf-8": "utf8"}.get(text.encoding, text.encoding),
         )
         return reads, pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
 

@@ -188,6 +188,7 @@ def _cells(rows: Rows, name: str, without: Mapping[str, Sequence[str]] | None) -
 def _vector(rows: Rows, name: str) -> Encoder | LeftOut:
     """A column of vectors of one length; gaps become the median of their place."""
     width, gaps, row, first = 0, 0, 0, -1
+    low, high = np.array(np.inf), np.array(-np.inf)
     for batch in rows.batches([name]):
         cells = batch.column(0)
         lengths = pc.list_value_length(cells)
@@ -210,15 +211,20 @@ def _vector(rows: Rows, name: str) -> Encoder | LeftOut:
             first = row + (lacks if cells.null_count else int(bad.argmax()) // width)
         gaps += here
         row += len(batch)
+        if len(there) and values.dtype.itemsize > 4:
+            fine = np.where(bad, np.nan, values).reshape(-1, width)
+            low, high = np.fmin(low, np.fmin.reduce(fine)), np.fmax(high, np.fmax.reduce(fine))
     if not width:
         return LeftOut(name, "holds empty vectors")
+    center = center_of(low, high)
 
     def put(cells: Any, out: NDArray[np.float32]) -> None:
         there = np.asarray(cells.is_valid().to_numpy(zero_copy_only=False))
         values = np.asarray(cells.flatten().to_numpy(zero_copy_only=False))
         with np.errstate(over="ignore", invalid="ignore"):
             out[~there] = np.nan
-            out[there] = values.reshape(-1, width)
+            own = values.reshape(-1, width)
+            out[there] = own - center if center.any() else own
         if gaps:
             for column in out.T:
                 fill_with_median(column)
