@@ -218,7 +218,7 @@ def test_labels_in_the_held_out_fold_do_not_change_what_is_kept_inside(monkeypat
     fold = np.arange(700) % 4
     # The noise model, a few numbers, is fitted to all folds once; here it stays as it is.
     belief = folded.assessment.posterior
-    monkeypatch.setattr(route, "fit_posterior", lambda *evidence, rank: belief)
+    monkeypatch.setattr(route, "fit_posterior", lambda *evidence, **more: belief)
     before, planted = made_again(folded, fold), np.array(folded.data.labels)
     planted[:160:4] = (planted[:160:4] + 1) % 3  # of fold 0
     data = LabelledData.of(folded.data.x, planted, classes=folded.data.classes)

@@ -305,7 +305,9 @@ def _clean_again(
 
     order = fitting_order(data.ids[chosen], trusted)
     seen_by = views(fold, np.arange(len(given)))
-    posterior = fit_posterior(seen_by, given, order, rank=data.rank)
+    decided = ensemble.assessment.posterior
+    among = None if decided is None else decided.families
+    posterior = fit_posterior(seen_by, given, order, rank=data.rank, among=among)
 
     def again(f: int) -> dict[str, Training]:
         inside = np.flatnonzero(fold != f)

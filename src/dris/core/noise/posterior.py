@@ -10,7 +10,7 @@ averaged over noise models by how well each explains the given labels. What it s
 fall at random, within a class or towards a lookalike; those that follow the features look right.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +93,12 @@ def fitting_order(ids: NDArray[Any], trusted: NDArray[np.bool_]) -> NDArray[np.i
 
 
 def fit_posterior(
-    views: Views, labels: Labels, order: NDArray[np.int64], *, rank: Labels | None = None
+    views: Views,
+    labels: Labels,
+    order: NDArray[np.int64],
+    *,
+    rank: Labels | None = None,
+    among: Mapping[str, float] | None = None,
 ) -> NoisePosterior:
     """Fit every family and weigh them.
 
@@ -102,14 +107,16 @@ def fit_posterior(
         labels: The labels that those models trained on.
         order: From `fitting_order`; the first are fitted to, as many as matter.
         rank: Each class's place where they stand in an order, as grades do.
+        among: The probability of each family by other models; those that do not count stay out.
     """
     models, n, columns = views.values.shape
     most = max(MIN_FITTED_ROWS, MAX_FITTED_VALUES // (models * columns), int(MIN_FITTED_SHARE * n))
     rows = order[: min(most, MAX_FITTED_ROWS)]
     evidence = Evidence(views.take(rows), labels[rows], rank)
     families = FAMILIES if rank is None or views.classes == 2 else ORDERED_FAMILIES
-    for fit, prior in families.values():
-        fit(evidence, prior)
+    for name, (fit, prior) in families.items():
+        if among is None or name == "none" or among.get(name, 0.0) >= MIN_FAMILY:
+            fit(evidence, prior)
         if evidence.says_nothing:
             return _know_nothing(evidence)
     fitted = evidence.fitted

@@ -70,15 +70,6 @@ class Shape:
             z += logs.mean(axis=0) @ v[self.models + self.offsets :].reshape((self.offsets,) * 2)
         return softmax(z)
 
-    def gradient(self, d: Floats, logs: Floats) -> Floats:
-        """Of the parameters, from that of the logits (N, S)."""
-        parts = [np.tensordot(logs, d, axes=([1, 2], [0, 1]))]
-        if self.offsets:
-            parts.append(d.sum(axis=0))
-        if self.matrix:
-            parts.append((logs.mean(axis=0).T @ d).ravel())
-        return np.concatenate(parts)
-
 
 def softmax(z: Floats) -> Floats:
     """Along the last axis."""
@@ -97,16 +88,34 @@ def fit_calibration(
 ) -> tuple[float, Floats]:
     """Maximise the likelihood of labels with these chances (N, S) under each true class.
 
-    Returns the negative log-likelihood, the ridge included, and the parameters.
+    Returns the negative log-likelihood, the ridge included, and the parameters. Inside, classes come
+    before rows: sums over a few classes then run along memory, which takes half the time.
     """
+    models, rows, columns = logs.shape
+    flat = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(models, -1)
+    mean = flat.mean(axis=0).reshape(columns, rows)
+    odds, base = np.ascontiguousarray(chances.T), np.log(spread)[:, None]
+    ends = models, models + shape.offsets
 
     def objective(v: Floats) -> tuple[float, Floats]:
-        eta = shape.clean(v, logs, spread)
-        joint = eta * chances
-        given = np.maximum(joint.sum(axis=1), _TINY)
+        z = (v[: ends[0]] @ flat).reshape(columns, rows) + base
+        if shape.offsets:
+            z += v[ends[0] : ends[1], None]
+        if shape.matrix:
+            z += v[ends[1] :].reshape(columns, columns).T @ mean
+        z -= z.max(axis=0)
+        eta = np.exp(z, out=z)
+        eta /= eta.sum(axis=0)
+        joint = eta * odds
+        given = np.maximum(joint.sum(axis=0), _TINY)
+        d = eta - joint / given
+        parts = [flat @ d.ravel()]
+        if shape.offsets:
+            parts.append(d.sum(axis=1))
+        if shape.matrix:
+            parts.append((mean @ d.T).ravel())
         cost, slope = shape.ridge(v)
-        d = eta - joint / given[:, None]
-        return cost - float(np.log(given).sum()), slope + shape.gradient(d, logs)
+        return cost - float(np.log(given).sum()), slope + np.concatenate(parts)
 
     return minimise(objective, start, shape.bounds(), rounds)
 
