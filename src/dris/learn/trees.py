@@ -28,6 +28,8 @@ MAX_COLUMNS = 256
 ROWS = 20_000
 GROWTH = {"max_iter": 60, "learning_rate": 0.15, "max_leaf_nodes": 8, "min_samples_leaf": 20}
 GROWTH |= {"max_bins": 127}
+FEW_CLASSES = 3
+GROWTH_OF_MANY = GROWTH | {"max_iter": 30, "learning_rate": 0.3}  # half the cost, finds as much
 
 
 def suit_trees(x: Any, classes: int) -> bool:
@@ -103,7 +105,7 @@ def grow(
         out[:, seen[0]] = 1
         return out
     model = HistGradientBoostingClassifier(
-        **GROWTH, early_stopping=False, random_state=int(rng.integers(1 << 31))
+        **_growth(classes), early_stopping=False, random_state=int(rng.integers(1 << 31))
     )
     with threadpool_limits(limits=1):  # sums of several threads differ in their last bits
         model.fit(x[rows], y[rows])
@@ -111,12 +113,16 @@ def grow(
     return out
 
 
+def _growth(classes: int) -> dict[str, Any]:
+    return GROWTH if classes <= FEW_CLASSES else GROWTH_OF_MANY
+
+
 def _key(x: Any, y: Any, fold: Any, classes: int, seed: int) -> dict[str, Any]:
     from sklearn import __version__
 
     return {
         "model": "trees",
-        **GROWTH,
+        **_growth(classes),
         "rows": ROWS,
         "classes": classes,
         "seed": seed,

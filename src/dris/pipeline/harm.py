@@ -26,7 +26,7 @@ FOLDS = 4
 MAX_HARM_CHECK_ROWS = 8_000  # beyond, a sample of as many answers
 HEADS = {"linear": Head(), "hidden layer": Head(hidden=64)}
 ERRORS_EACH_SIDE = 1.645  # standard errors: each end is passed by chance in 5 % of cases
-REPEATS = ((400, 3), (2_000, 2))  # with fewer rows than these the folds are drawn so often
+REPEATS = ((400, 3), (1_000, 2))  # with fewer rows than these the folds are drawn so often
 
 
 @dataclass(frozen=True, slots=True, eq=False)

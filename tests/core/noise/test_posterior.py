@@ -73,6 +73,16 @@ def test_p_wrong_is_bayes_answer_where_that_is_known(noise, family):
     assert belief.weights[right].mean() > 0.9 > 0.2 > belief.weights[suspects].mean()
 
 
+def test_families_that_did_not_count_elsewhere_are_not_fitted_again(noisy):
+    world, whole = noisy
+    among = {"uniform": 0.9, "by class": 0.1}  # the second does not count
+    again = fit_posterior(world.views, world.given, np.arange(len(world.given)), among=among)
+    assert again.families["uniform"] > 0.95
+    assert {again.families[name] for name in ("by class", "lookalike", "unclear")} == {0.0}
+    assert again.of(world.views, world.given).wrong == pytest.approx(whole.wrong, abs=0.02)
+    assert world.posterior().families["by class"] > 0.0  # the twin
+
+
 @pytest.mark.parametrize("apart", [1.2, 2.5])
 @pytest.mark.parametrize("classes", [2, 4])
 def test_clean_classes_that_overlap_have_next_to_no_suspects(classes, apart):

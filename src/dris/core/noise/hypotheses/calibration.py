@@ -88,8 +88,8 @@ def fit_calibration(
 ) -> tuple[float, Floats]:
     """Maximise the likelihood of labels with these chances (N, S) under each true class.
 
-    Returns the negative log-likelihood, the ridge included, and the parameters. Inside, classes come
-    before rows: sums over a few classes then run along memory, which takes half the time.
+    Returns the negative log-likelihood, the ridge included, and the parameters. Inside, classes
+    come before rows: sums over a few classes then run along memory, which takes half the time.
     """
     models, rows, columns = logs.shape
     flat = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(models, -1)
