@@ -6,6 +6,8 @@ from dris.learn import trees
 from dris.learn.store.run_store import Store
 from dris.learn.trees import suit_trees, tree_probabilities
 
+GROWTH = trees.GROWTH
+
 
 class Killed(BaseException):
     pass
@@ -13,7 +15,7 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr(trees, "GROWTH", {**trees.GROWTH, "max_iter": 8})
+    monkeypatch.setattr(trees, "GROWTH", {**GROWTH, "max_iter": 8})
     monkeypatch.setattr(trees, "ROWS", 100)
 
 
@@ -97,6 +99,7 @@ def test_trees_are_left_out_where_they_cost_more_than_they_tell(x, classes, suit
 def test_with_more_than_three_classes_half_as_many_trees_learn_twice_as_fast(
     monkeypatch, classes, iterations, rate
 ):
+    monkeypatch.setattr(trees, "GROWTH", GROWTH)
     made, real = [], sklearn.ensemble.HistGradientBoostingClassifier
     monkeypatch.setattr(
         sklearn.ensemble,
