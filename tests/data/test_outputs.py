@@ -261,7 +261,6 @@ def test_replaced_marks_are_read_back_and_all_else_stays(tmp_path, made):
     assert new.given().tolist() == data.given()[[0, 1, 3]].tolist()
 
 
-
 SCORES = ScoreFile(
     np.array(["c", "a", "b"]),
     {"aum": np.array([0.1, -1 / 3, 1e-300]), "loss": np.array([1.0, 2, 3])},

@@ -128,8 +128,8 @@ def rate(decision: "Decision") -> str:
         if least == "0":
             return "Noise rate unknown: errors do not look random"
         return f"Estimated noise rate {least} % or more: errors do not look random"
-    half = ", on fewer than half of the labels" * (len(decision.data.classes) == 2)
-    return f"Estimated noise rate {noise} if errors fall at random{half}"
+    half = " and below half" * (len(decision.data.classes) == 2)
+    return f"Estimated noise rate {noise} if errors are random{half}"
 
 
 def kind_of_noise(decision: "Decision") -> str:
