@@ -1,7 +1,7 @@
 """Train K proxies and record each example's loss, margin and error after every epoch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,105 +20,12 @@ from dris.learn.jobs.all_jobs import hold_at_best, join_proxies, refuse_copies, 
 from dris.learn.recipe import Recipe
 from dris.learn.record.batches import refuse_other_index
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.job import (
-    Columns,
-    Data,
-    Group,
-    Job,
-    check_inputs,
-    check_test,
-    rows_at,
-)
+from dris.learn.trainers.job import Data, Group, Job, check_inputs, check_test, rows_at
 from dris.learn.trainers.registry import check_model, trainer_of
 
 MAX_STEPS = 8_000  # of a head; more find more on large tables that are hard, at a price in time
 MAX_OUTPUTS = 2_000_000  # steps times classes: many classes take fewer steps
 MIN_EPOCHS = 3  # but every row is seen so often
-
-
-@dataclass(frozen=True, slots=True)
-class ProxySettings:
-    """What determines the proxies beside the data; as `train_proxies` takes it."""
-
-    models: tuple[Any, ...]
-    proxies: int
-    seed: int
-    recipes: tuple[Recipe, ...]  # one for each model
-    pick: bool = False  # the scored epoch by the held-out loss
-    cross_fit: int | None = None
-    patience: int | None = None
-    record: Literal["all", "scored", "snapshot"] = "all"
-    gradient_norm: bool = False
-    rival: bool = False
-    normalize: Columns = True
-
-    @property
-    def stacked(self) -> bool:
-        """True if all models are trained stacked."""
-        return all(trainer_of(model).trains_together for model in self.models)
-
-    def check(self, n: int, *, judged: bool) -> None:
-        """Raise for ways to train that do not exist for `n` examples, or not together."""
-        cross_fit, patience = self.cross_fit, self.patience
-        if cross_fit is not None and check_count(cross_fit, "cross_fit", at_least=2) > n:
-            raise InputError(f"cross_fit must be at most N = {n}, got {cross_fit}")
-        if self.record == "scored" and not self.stacked and cross_fit is not None:
-            raise InputError(
-                'record="scored" reads the training batches, which a fold does not fill; '
-                'use record="all"'
-            )
-        if self.record == "snapshot" and not self.stacked:
-            raise InputError('record="snapshot" needs stacked models; use record="scored"')
-        if self.pick and cross_fit is None:
-            raise InputError(
-                'scored_epoch="held_out" reads losses out of fold; ask for folds: cross_fit=4'
-            )
-        if patience is not None:
-            check_count(patience, "patience", at_least=1)
-        if patience is not None and not self.pick:
-            raise InputError(
-                "patience stops proxies by the loss out of fold; use it with cross_fit=4 and "
-                'scored_epoch="held_out"'
-            )
-        if judged and not (self.stacked and cross_fit is not None):
-            raise InputError("judged needs stacked models and folds: cross_fit=4")
-
-    def jobs(self, classes: int, devices: Sequence[str]) -> list[Job]:
-        """One job for the stacked proxies of a model, one for each fold of every other proxy.
-
-        Proxy k has model k, and so on around; those of one model are one job.
-        """
-        models = self.models
-        first = [
-            next(j for j in range(i + 1) if models[j] is models[i] or models[j] == models[i])
-            for i in range(len(models))
-        ]
-        jobs = []
-        for i, model in enumerate(models):
-            members = [k for k in range(self.proxies) if first[k % len(models)] == i]
-            base = Job(
-                model=model,
-                stream=("proxy",),
-                seed=self.seed,
-                classes=classes,
-                recipe=self.recipes[i],
-                folds=self.cross_fit,
-                record=self.record,
-                gradient_norm=self.gradient_norm,
-                rival=self.rival,
-                normalize=self.normalize,
-                patience=self.patience,
-                pick=self.pick,
-            )
-            if members and trainer_of(model).trains_together:
-                jobs.append(replace(base, members=tuple(members), device=devices[0]))
-                continue
-            jobs += [
-                replace(base, stream=("proxy", k), fold=fold, device=devices[k % len(devices)])
-                for k in members
-                for fold in range(self.cross_fit or 1)
-            ]
-        return jobs
 
 
 def train_proxies(
@@ -159,9 +66,8 @@ def train_proxies(
             provenance as "classes"; in pandas with the index of x.
         proxies: K. Two or more for rank variance.
         epochs: Passes over the data; each is recorded.
-        model: A name ("mlp" and "linear_head", trained stacked, and on columns made nearly
-            uncorrelated "untangled_mlp" and "untangled_linear"; "sgd_log", ...;
-            with torch "resnet20", "small_cnn", ...), a `Head`, a
+        model: A name ("mlp", "linear_head", "untangled_mlp" and "untangled_linear", trained
+            stacked; "sgd_log", ...; with torch "resnet20", "small_cnn", ...), a `Head`, a
             scikit-learn classifier, a function (input_shape, classes) -> nn.Module, an import
             path "package.module:function", or a list of those, dealt out to the K proxies.
         seed: Every random stream is derived from it and from its purpose.
@@ -170,34 +76,30 @@ def train_proxies(
             of several kinds are each taken at their own best epoch, which is then repeated.
         batch_size: Examples per step; 64 for stacked models and scikit-learn, 128 for networks.
         recipe: How networks train, in place of epochs, scored_epoch and batch_size.
-        cross_fit: Number of folds F, at F times the cost: each proxy is then F models. The columns
-            are the mean over the F - 1 models that trained on the example, and those of
-            `.out_of_fold` come from the one that did not. Equal rows share a fold.
+        cross_fit: Number of folds F, at F times the cost. The columns are the mean over the F - 1
+            models that trained on the example, and those of `.out_of_fold` come from the one that
+            did not. Equal rows share a fold.
         patience: Stop when the held-out loss was not lowered for so many epochs, with
-            scored_epoch="held_out"; there are fewer epochs then. Stacked proxies stop together,
-            by the loss of all; every other model by its own, and of all the epochs are kept that
-            each has.
+            scored_epoch="held_out". Stacked proxies stop together, by the loss of all; every other
+            model by its own, and the epochs are kept that all have.
         record: "all" keeps every epoch in eval mode; "scored" only the scored one, with AUM and
-            forgetting added up: O(K·N) memory. A network adds them up from its training batches,
-            a quarter cheaper; other models after every epoch, the same as with "all". "snapshot"
-            keeps the scored epoch alone, of stacked models, which is cheapest.
+            forgetting added up in O(K·N) memory, by a network from its training batches;
+            "snapshot" the scored epoch alone, of stacked models, which is cheapest.
         gradient_norm: Also record the exact last-layer gradient norm.
         rival: Also record the likeliest class besides the label, to suggest labels by.
         standardize: Give each feature (or image channel) mean 0 and standard deviation 1. Of a
-            table, the widths of groups of columns, such as (1, 1, 256), give each group one
-            deviation for all of its columns, and none weighs more than sixteen; (6, 1) is a
-            group of six that weighs as one.
+            table, widths of groups of columns, such as (1, 1, 256), give each group one deviation
+            and the weight of sixteen columns at most; (6, 1) is a group of six that weighs as one.
         classes: Number of classes, when the largest label may be absent.
         judged: Labels to judge the examples by where they are not those trained on, such as
-            canaries' (stacked models with `cross_fit`). Fair out of fold, where no model has seen
-            the example under any label; not in fold.
+            canaries' (stacked models with `cross_fit`). Fair out of fold only.
         groups: What each example belongs to, such as its patient: with `cross_fit`, examples of one
             group share a fold.
-        ids: Names of the examples, kept through everything; positions unless given. Training goes
-            by their order, so that the same rows in another order give the same proxies.
+        ids: Names of the examples; positions unless given. Training goes by their order, so that
+            the same rows in another order give the same proxies.
         test: Held-out (x, y); each proxy's accuracy on them goes into the provenance.
-        workers: Processes, or for stacked models threads, to train in, all cores unless given;
-            the result is the same.
+        workers: Processes, or for stacked models threads, all cores unless given; the result is
+            the same.
         device: Of networks: "cpu" (one thread per process), "cuda" (one proxy per GPU at a time) or
             "cuda:1". Everything else trains on the CPU.
         store: Folder that keeps finished proxies and, but for scikit-learn's, their epochs:
@@ -224,38 +126,47 @@ def train_proxies(
     labels = labels_for(check_labels(y, given), len(inputs))
     names = check_ids(ids, len(labels))
     at = None if isinstance(scored_epoch, str) else scored_epoch
-    settings = ProxySettings(
-        models=tuple(models),
-        proxies=proxies,
+    base = Job(
+        model=None,  # and a recipe: below, for each model
+        stream=("proxy",),
         seed=check_seed(seed),
-        recipes=tuple(recipe or default_recipe(m, epochs, batch_size, at) for m in models),
-        pick=scored_epoch == "held_out",
-        cross_fit=cross_fit,
-        patience=patience,
+        classes=int(given or int(labels.max()) + 1),
+        recipe=recipe or default_recipe(models[0], epochs, batch_size, at),
+        folds=cross_fit,
         record=record,
         gradient_norm=gradient_norm,
         rival=rival,
         normalize=standardize if isinstance(standardize, bool) else tuple(standardize),
+        patience=patience,
+        pick=scored_epoch == "held_out",
     )
-    settings.check(len(labels), judged=judged is not None)
-    asked = None
-    if judged is not None:
-        asked = labels_for(check_labels(judged, given), len(labels))
+    stacked = all(trainer_of(m).trains_together for m in models)
+    _check(base, len(labels), stacked=stacked, judged=judged is not None)
+    asked = None if judged is None else labels_for(check_labels(judged, given), len(labels))
     where = as_engine(engine)
-    jobs = settings.jobs(int(given or int(labels.max()) + 1), where.devices(device))
+    recipes = [recipe or default_recipe(m, epochs, batch_size, at) for m in models]
+    jobs = _jobs(base, models, recipes, proxies, where.devices(device))
     if test is not None and words:
         test = (test[0], number_labels(test[1], words)[0])
     codes = None if groups is None else group_codes(groups, len(labels), cross_fit)
+    data = Data(inputs, labels, *check_test(test, inputs), judged=asked, groups=codes)
     order = np.argsort(names, kind="stable")
     moved = not np.array_equal(order, np.arange(len(order)))
-    data = Data(
-        rows_at(inputs, order) if moved else inputs,
-        labels[order] if moved else labels,
-        *check_test(test, inputs),
-        judged=asked if asked is None or not moved else asked[order],
-        groups=codes if codes is None or not moved else codes[order],
-    )
-    dynamics = _train(settings, jobs, data, store, workers, progress, where)
+    if moved:
+        each = {"y": labels, "judged": asked, "groups": codes}
+        own: dict[str, Any] = {name: a[order] for name, a in each.items() if a is not None}
+        data = replace(data, x=rows_at(inputs, order), **own)
+    trained = train_jobs(jobs, data, store, workers, progress, where)
+    several = base.pick and len(jobs) > 1
+    if several and stacked:
+        trained = hold_at_best(trained)
+    dynamics = join_proxies(jobs, trained, data)
+    del trained  # nothing holds on to the single proxies once they are joined
+    taken = stacked and (several or judged is not None)
+    if base.pick and record == "all" and not taken:
+        dynamics = dynamics.at(best_epoch(dynamics))
+    if cross_fit is None:  # out of fold even copies differ: each saw other rows
+        refuse_copies(dynamics)
     if moved:
         dynamics = dynamics.reorder(np.argsort(order))
     if words:
@@ -263,21 +174,54 @@ def train_proxies(
     return replace(dynamics, ids=names)
 
 
-def _train(settings: ProxySettings, jobs: Sequence[Job], data: Data, *where: Any) -> Dynamics:
-    """The jobs' proxies as one `Dynamics`, taken at their scored epoch."""
-    # Nothing holds on to the single proxies once they are joined.
-    trained = train_jobs(jobs, data, *where)
-    several = settings.pick and len(jobs) > 1
-    every_epoch = settings.record == "all"
-    if several and settings.stacked:
-        trained = hold_at_best(trained)
-    dynamics = join_proxies(jobs, trained, data)
-    taken = settings.stacked and (several or data.judged is not None)
-    if settings.pick and every_epoch and not taken:
-        dynamics = dynamics.at(best_epoch(dynamics))
-    if settings.cross_fit is None:  # out of fold even copies differ: each saw other rows
-        refuse_copies(dynamics)
-    return dynamics
+def _check(job: Job, n: int, *, stacked: bool, judged: bool) -> None:
+    """Raise for ways to train that do not exist for `n` examples, or not together."""
+    folds = job.folds
+    if folds is not None and check_count(folds, "cross_fit", at_least=2) > n:
+        raise InputError(f"cross_fit must be at most N = {n}, got {folds}")
+    if job.patience is not None:
+        check_count(job.patience, "patience", at_least=1)
+    if job.record == "scored" and not stacked and folds is not None:
+        raise InputError(
+            'record="scored" reads the training batches, which a fold does not fill; '
+            'use record="all"'
+        )
+    if job.record == "snapshot" and not stacked:
+        raise InputError('record="snapshot" needs stacked models; use record="scored"')
+    if job.pick and folds is None:
+        raise InputError(
+            'scored_epoch="held_out" reads losses out of fold; ask for folds: cross_fit=4'
+        )
+    if job.patience is not None and not job.pick:
+        raise InputError(
+            "patience stops proxies by the loss out of fold; use it with cross_fit=4 and "
+            'scored_epoch="held_out"'
+        )
+    if judged and not (stacked and folds is not None):
+        raise InputError("judged needs stacked models and folds: cross_fit=4")
+
+
+def _jobs(
+    base: Job, models: list[Any], recipes: list[Recipe], proxies: int, devices: Sequence[str]
+) -> list[Job]:
+    """One job for the stacked proxies of a model, one for each fold of every other proxy.
+
+    Proxy k has model k, and so on around; those of one model are one job.
+    """
+    first = [models.index(model) for model in models]
+    jobs = []
+    for i, model in enumerate(models):
+        members = tuple(k for k in range(proxies) if first[k % len(models)] == i)
+        own = replace(base, model=model, recipe=recipes[i])
+        if members and trainer_of(model).trains_together:
+            jobs.append(replace(own, members=members, device=devices[0]))
+            continue
+        jobs += [
+            replace(own, stream=("proxy", k), fold=fold, device=devices[k % len(devices)])
+            for k in members
+            for fold in range(base.folds or 1)
+        ]
+    return jobs
 
 
 def number_labels(y: Any, words: tuple[str, ...] = ()) -> tuple[Any, tuple[str, ...]]:

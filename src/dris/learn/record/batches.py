@@ -57,19 +57,14 @@ class Batches:
         if not self.labels_known:
             self.labels[batch.positions] = batch.labels
 
-    def notice_labels(self) -> None:
-        """Notice when every label is known: a comparison is then all that targets need."""
-        self.labels_known = bool((self.labels >= 0).all())
-
     def absorb(self, other: "Batches", k: int) -> None:
         """Remember also what `other`, of recorder k, has seen; the two must not disagree."""
-        if self.classes is not None and other.classes is not None:
-            mine, its = (self.dtype, self.classes), (other.dtype, other.classes)
-            if mine != its:
-                raise InputError(
-                    f"recorder {k} cannot be merged: its logits are {its[0]} of {its[1]} classes, "
-                    f"here {mine[0]} of {mine[1]}"
-                )
+        mine, its = (self.dtype, self.classes), (other.dtype, other.classes)
+        if None not in (self.classes, other.classes) and mine != its:
+            raise InputError(
+                f"recorder {k} cannot be merged: its logits are {its[0]} of {its[1]} classes, "
+                f"here {mine[0]} of {mine[1]}"
+            )
         self.resume(other.labels, self.classes or other.classes, self.dtype or other.dtype)
 
     def resume(self, labels: NDArray[np.int64], classes: int | None, dtype: Any) -> None:
@@ -86,6 +81,10 @@ class Batches:
         self.classes, self.dtype = classes, None if dtype is None else np.dtype(dtype)
         self.notice_labels()
 
+    def notice_labels(self) -> None:
+        """Notice when every label is known: a comparison is then all that targets need."""
+        self.labels_known = bool((self.labels >= 0).all())
+
     def _check_format(self, z: NDArray[Any]) -> np.dtype[Any]:
         if self.dtype is not None and z.dtype == self.dtype and z.shape[1] == self.classes:
             return self.dtype
@@ -93,10 +92,9 @@ class Batches:
             raise InputError(f"logits must be numbers, got {z.dtype}")
         dtype = _SINGLE if z.dtype.kind == "f" and z.dtype.itemsize <= 4 else _DOUBLE
         if self.classes is None:
-            if self.labels.max() >= z.shape[1]:
+            if (top := self.labels.max()) >= z.shape[1]:
                 raise InputError(
-                    f"labels go up to {self.labels.max()}, but the logits have only "
-                    f"{z.shape[1]} classes"
+                    f"labels go up to {top}, but the logits have only {z.shape[1]} classes"
                 )
         elif (dtype, z.shape[1]) != (self.dtype, self.classes):
             raise InputError(
@@ -148,14 +146,14 @@ class Batches:
                 f"features must be numbers, one row for each of {len(batch.positions)} examples, "
                 f"got {phi.dtype} of shape {phi.shape}"
             )
-        lengths: NDArray[np.float64] = np.sqrt(1 + (phi.astype(np.float64) ** 2).sum(axis=1))
+        lengths = np.sqrt(1 + (phi.astype(np.float64) ** 2).sum(axis=1))
         bad = np.flatnonzero(~(lengths < _WIDEST[_SINGLE]))
         if bad.size:
             raise InputError(
                 "features must be finite, those of id "
                 f"{self.ids[batch.positions[bad[0]]]!s} are not in epoch {epoch}"
             )
-        return lengths
+        return np.asarray(lengths)
 
 
 def _ids_from(ids: int | ArrayLike) -> NDArray[Any]:
@@ -169,26 +167,19 @@ def _ids_from(ids: int | ArrayLike) -> NDArray[Any]:
 
 
 def as_array(values: Any) -> NDArray[Any]:
-    """Tensors (of any device or precision, with gradients or not), lists and arrays as an array.
-
-    NumPy has no bfloat16: such a tensor comes back as float32, which holds it exactly. The
-    array may share memory with what was passed.
-    """
+    """Tensors of any device, lists and arrays as an array, maybe of shared memory."""
     if not hasattr(values, "detach"):
         return np.asarray(values)
-    array: NDArray[Any]
     try:
-        array = values.numpy(force=True)
-    except TypeError:  # torch's words for a number format that NumPy lacks
-        array = values.float().numpy(force=True)
-    return array
+        return np.asarray(values.numpy(force=True))
+    except TypeError:  # torch's word for bfloat16, which float32 holds exactly
+        return np.asarray(values.float().numpy(force=True))
 
 
 def divisor_of(spread: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """The standard deviations to divide by: 1 for a constant, whatever the features are for."""
     # The mean of equal numbers may be off by rounding; that is not a deviation.
-    divisor: NDArray[np.float64] = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
-    return divisor
+    return np.asarray(np.where(spread > 1e-12 * np.abs(mean), spread, 1.0))
 
 
 def refuse_other_index(x: Any, y: Any) -> None:

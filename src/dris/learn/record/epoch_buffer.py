@@ -19,9 +19,7 @@ class EpochBuffer:
     """The (N,) columns of one pass, and which examples it has seen."""
 
     def __init__(self, examples: int, classes: int, names: Sequence[str], dtype: Any) -> None:
-        self._columns: dict[str, Column] = {
-            name: np.zeros(examples, dtype=_DTYPES.get(name, dtype)) for name in names
-        }
+        self._columns = {n: np.zeros(examples, dtype=_DTYPES.get(n, dtype)) for n in names}
         self._turn = np.zeros(examples, dtype=np.int32)  # 0 where nothing was seen yet
         self.count = 0
         self._shape = (max(1, _WAITING // classes), classes)
@@ -69,16 +67,17 @@ class EpochBuffer:
         queue = self._queue
         for start in range(0, len(positions), len(queue.positions)):
             rows = slice(start, start + len(queue.positions))
-            size = len(positions[rows])
-            if queue.size + size > len(queue.positions):
+            end = queue.size + len(positions[rows])
+            if end > len(queue.positions):
                 self._compute(queue)
-            to = slice(queue.size, queue.size + size)
+                end = len(positions[rows])
+            to = slice(queue.size, end)
             queue.positions[to] = positions[rows]
             queue.labels[to] = labels[rows]
             queue.logits[to] = logits[rows]
             if lengths is not None:
                 queue.lengths[to] = lengths[rows]
-            queue.size += size
+            queue.size = end
 
     def columns(self) -> dict[str, Column]:
         """The columns so far; what was not seen holds zeros."""

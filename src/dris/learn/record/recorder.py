@@ -1,7 +1,6 @@
 """Follows one model through training and hands back its `Dynamics`; for any training loop.
 
-A hand-written PyTorch loop that records each training batch (`loader` yields ids, inputs and
-labels; ids are 0..N-1 here):
+`loader` yields ids, inputs and labels; ids are 0..N-1 here:
 
     recorder = Recorder(len(dataset))
     for epoch in range(20):
@@ -13,10 +12,9 @@ labels; ids are 0..N-1 here):
         recorder.end_epoch()
     dynamics = recorder.dynamics()
 
-For the cleaner numbers of an eval-mode pass, call `update` in that pass instead. To pay for one
-such pass only, `Recorder(n, record="scored", scored_epoch=10)`: `update` on the training batches
-as above, then, when `recorder.epoch == recorder.scored_epoch` and before `end_epoch`, one pass in
-eval mode and without augmentation that calls `recorder.snapshot(ids, logits, y)`.
+For the cleaner numbers of an eval-mode pass, call `update` in that pass instead; to pay for one
+pass only, make the recorder with record="scored" and call `snapshot` in that of the scored epoch,
+before `end_epoch`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,6 +33,7 @@ from dris.learn.record.epoch_buffer import EpochBuffer
 
 FORMAT = 1
 _RECORDS = ("all", "scored")
+_BUFFERS = ("open", "snapshot")
 
 
 class Recorder:
@@ -43,12 +42,11 @@ class Recorder:
     Args:
         ids: The number of examples N (ids are then 0..N-1), or the ids, whole numbers or text.
         labels: The given labels in the order of `ids`; without them the first targets count.
-        record: "all" keeps every epoch. "scored" keeps the `snapshot` of the scored epoch, and
-            of the `update`s only the summed margins and forgetting: O(N), whatever the epochs.
-        scored_epoch: The epoch, counted from 1, that scores read. With record="all" the middle
-            one when not given.
-        gradient_norm: Also record ‖p − e_y‖·‖(φ, 1)‖, the exact last-layer gradient norm; φ is
-            passed as `features`, what the last layer multiplies.
+        record: "all" keeps every epoch; "scored" the `snapshot` of the scored epoch, and of the
+            `update`s only summed margins and forgetting: O(N), whatever the epochs.
+        scored_epoch: The epoch, from 1, that scores read; the middle one with record="all".
+        gradient_norm: Also record ‖p − e_y‖·‖(φ, 1)‖, the exact last-layer gradient norm; φ, what
+            the last layer multiplies, is passed as `features`.
         rival: Also record the likeliest class besides the label, for `suggested_labels`.
 
     >>> recorder = Recorder(["a", "b"])
@@ -80,22 +78,24 @@ class Recorder:
                 'record="scored" needs scored_epoch=, the epoch whose snapshot is kept; '
                 "half of the epochs is usual"
             )
-        self.record = record
-        self.scored_epoch = scored_epoch
-        self.gradient_norm = bool(gradient_norm)
-        self.rival = bool(rival)
+        self.record, self.scored_epoch = record, scored_epoch
+        self.gradient_norm, self.rival = bool(gradient_norm), bool(rival)
         self._batches = Batches(ids, labels)
         wanted = {"gradient_norm": gradient_norm, "rival": rival}
         every = tuple(c for c in TRAJECTORIES if c not in ON_DEMAND or wanted[c])
         self._columns = {
-            "update": every if record == "all" else ("margin", "correct"),
+            "open": every if record == "all" else ("margin", "correct"),
             "snapshot": every,
         }
         self._epoch = 1
-        self._open: EpochBuffer | None = None
+        self._buffers: dict[str, EpochBuffer] = {}  # of the open epoch, of the snapshot
         self._closed: list[EpochBuffer] = []  # record="scored": only those that still miss examples
         self._totals = TotalsAccumulator(1, len(self.ids))
-        self._snapshot: EpochBuffer | None = None
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        names = ("record", "scored_epoch", "gradient_norm", "rival")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -107,16 +107,13 @@ class Recorder:
         """The epoch that `update` writes to now, counted from 1."""
         return self._epoch
 
-    # -- filling ----------------------------------------------------------------------------
-
     def update(self, ids: Any, logits: Any, targets: Any, features: Any = None) -> None:
         """Record a batch of any size, in any order: ids (B,), logits (B, C), targets (B,).
 
-        Tensors, lists and arrays all do. Every id comes once per epoch, with the same target in
-        every epoch. `features` (B, F) go with gradient_norm=True (record="scored" wants them in
-        `snapshot` only). An error leaves the recorder as it was.
+        Every id comes once per epoch, always with the same target. `features` (B, F) go with
+        gradient_norm=True. An error leaves the recorder as it was.
         """
-        self._open = self._take("update", self._open, ids, logits, targets, features)
+        self._take("open", ids, logits, targets, features)
 
     def snapshot(self, ids: Any, logits: Any, targets: Any, features: Any = None) -> None:
         """Record a batch of the scored epoch's eval-mode pass (record="scored" only)."""
@@ -125,31 +122,25 @@ class Recorder:
                 f'snapshot belongs to epoch {self.scored_epoch} of record="scored"; '
                 f'this is epoch {self.epoch} of record="{self.record}", use update'
             )
-        self._snapshot = self._take("snapshot", self._snapshot, ids, logits, targets, features)
+        self._take("snapshot", ids, logits, targets, features)
 
-    def _take(
-        self,
-        call: str,
-        buffer: EpochBuffer | None,
-        ids: Any,
-        logits: Any,
-        targets: Any,
-        features: Any,
-    ) -> EpochBuffer:
-        """The buffer with a batch added to it; an error in the batch changes nothing."""
+    def _take(self, name: str, ids: Any, logits: Any, targets: Any, features: Any) -> None:
+        """Add a batch to a buffer; an error in the batch changes nothing."""
         batch = self._batches.check(ids, logits, targets, self._epoch)
-        names = self._columns[call]
-        lengths = None
-        if ("gradient_norm" in names) != (features is not None):
+        columns = self._columns[name]
+        if ("gradient_norm" in columns) != (features is not None):
+            call = "update" if name == "open" else name
             raise InputError(
                 f"{call} {'needs features=' if features is None else 'records no features'} here: "
                 'they go with gradient_norm=True, into update when record="all" and into '
                 'snapshot when record="scored"'
             )
+        lengths = None
         if features is not None:
             lengths = self._batches.lengths(features, batch, self._epoch)
+        buffer = self._buffers.get(name)
         if buffer is None:
-            buffer = EpochBuffer(len(self.ids), batch.logits.shape[1], names, batch.dtype)
+            buffer = EpochBuffer(len(self.ids), batch.logits.shape[1], columns, batch.dtype)
         twice = buffer.claim(batch.positions)
         if twice is not None:
             raise InputError(
@@ -158,29 +149,28 @@ class Recorder:
             )
         self._batches.remember(batch)
         buffer.add(batch.positions, batch.labels, batch.logits, lengths)
-        return buffer
+        self._buffers[name] = buffer
 
     def missing(self) -> NDArray[Any]:
         """The ids that the open epoch has not seen, in the order of `ids`."""
-        return self.ids if self._open is None else self.ids[self._open.missing()]
+        return self._missing(self._buffers.get("open"))
 
     def end_epoch(self, *, allow_missing: bool = False) -> None:
         """Close the epoch; one that missed examples is an error naming them, and stays open.
 
-        `allow_missing` is for one of several recorders that share an epoch's examples and are
-        merged later; the epoch has to be whole before `dynamics` reads it.
+        `allow_missing` is for recorders that are merged later.
         """
-        if self._open is None:
+        buffer = self._buffers.get("open")
+        if buffer is None:
             raise InputError(f"epoch {self.epoch} has no update; end_epoch closes a recorded epoch")
-        scored = self.record == "scored" and self.epoch == self.scored_epoch
         if not allow_missing:
-            self._refuse_gaps(self._open, f"epoch {self.epoch}")
-            if scored:
-                self._refuse_gaps(self._snapshot, f"the snapshot of epoch {self.epoch}")
+            self._refuse_gaps(buffer, f"epoch {self.epoch}")
+            if self.record == "scored" and self.epoch == self.scored_epoch:
+                snapshot = self._buffers.get("snapshot")
+                self._refuse_gaps(snapshot, f"the snapshot of epoch {self.epoch}")
         self._batches.notice_labels()
-        self._open.columns()  # works out what still waits, and frees its room
-        self._closed.append(self._open)
-        self._open = None
+        buffer.columns()  # works out what still waits, and frees its room
+        self._closed.append(self._buffers.pop("open"))
         self._epoch += 1
         self._add_up()
 
@@ -190,8 +180,11 @@ class Recorder:
             columns = self._closed.pop(0).columns()
             self._totals.add(columns["margin"][None], columns["correct"][None])
 
+    def _missing(self, buffer: EpochBuffer | None) -> NDArray[Any]:
+        return self.ids if buffer is None else self.ids[buffer.missing()]
+
     def _refuse_gaps(self, buffer: EpochBuffer | None, what: str) -> None:
-        gaps = self.ids if buffer is None else self.ids[buffer.missing()]
+        gaps = self._missing(buffer)
         if len(gaps):
             more = ", …" if len(gaps) > 5 else ""
             raise InputError(
@@ -200,13 +193,8 @@ class Recorder:
                 "(drop_last=False), or merge the recorders that saw the others"
             )
 
-    # -- reading ----------------------------------------------------------------------------
-
     def dynamics(self) -> Dynamics:
-        """What was recorded in the closed epochs, as the `Dynamics` of one proxy.
-
-        record="scored" gives the summary form. Join models with `Dynamics.merge`.
-        """
+        """The closed epochs as the `Dynamics` of one proxy; a summary of record="scored"."""
         first = self._epoch - len(self._closed)
         for e, buffer in enumerate(self._closed, first):
             self._refuse_gaps(buffer, f"epoch {e}")
@@ -218,28 +206,24 @@ class Recorder:
             del columns["seen"]
             given |= {name: column[None] for name, column in columns.items()}
             return Dynamics.from_arrays(**given, scored_epoch=self.scored_epoch)
-        if self.scored_epoch is None or self._epoch <= self.scored_epoch or not self._snapshot:
+        snapshot = self._buffers.get("snapshot")
+        if snapshot is None or self._epoch <= (self.scored_epoch or 0):
             raise InputError(
                 f"epoch {self.scored_epoch}, the scored one, is not closed yet: "
                 f"this is epoch {self._epoch}"
             )
-        self._refuse_gaps(self._snapshot, f"the snapshot of epoch {self.scored_epoch}")
-        given |= {n: column[None, None].copy() for n, column in self._snapshot.columns().items()}
+        self._refuse_gaps(snapshot, f"the snapshot of epoch {self.scored_epoch}")
+        given |= {n: column[None, None].copy() for n, column in snapshot.columns().items()}
         kept = Dynamics.from_arrays(**given, epochs=[self.scored_epoch])
         # Picking copies: what is added up later must not reach dynamics handed out before.
         return replace(kept, stored_totals=self._totals.totals().pick([0]))
 
-    # -- keeping and joining ----------------------------------------------------------------
-
     def state_dict(self) -> dict[str, Any]:
         """All of it, mid-epoch too, as a flat dict of NumPy arrays and JSON values."""
         about = self._batches
-        state: dict[str, Any] = {
+        state = {
+            **self._options,
             "format": FORMAT,
-            "record": self.record,
-            "scored_epoch": self.scored_epoch,
-            "gradient_norm": self.gradient_norm,
-            "rival": self.rival,
             "epoch": self._epoch,
             "classes": about.classes,
             "dtype": None if about.dtype is None else about.dtype.name,
@@ -249,21 +233,12 @@ class Recorder:
         groups: dict[str, Mapping[str, Any]] = {"totals": self._totals.state()}
         if self._closed:
             groups["closed"] = _stack(self._closed)
-        for name, buffer in (("open", self._open), ("snapshot", self._snapshot)):
-            if buffer is not None:
-                groups[name] = buffer.state()
+        groups |= {n: self._buffers[n].state() for n in _BUFFERS if n in self._buffers}
         return state | {f"{g}/{n}": a for g, group in groups.items() for n, a in group.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken, by a recorder made with the same arguments."""
-        made: dict[str, Any] = {
-            "format": FORMAT,
-            "record": self.record,
-            "scored_epoch": self.scored_epoch,
-            "gradient_norm": self.gradient_norm,
-            "rival": self.rival,
-            "ids": self.ids,
-        }
+        made: dict[str, Any] = {"format": FORMAT, "ids": self.ids, **self._options}
         for name, mine in made.items():
             if name not in state or not np.array_equal(state[name], mine):
                 raise InputError(
@@ -274,42 +249,31 @@ class Recorder:
             groups = _group(state, len(self.ids))
             totals = TotalsAccumulator.resume(groups["totals"])
             closed = [
-                self._restore("update", state, {n: a[e] for n, a in groups["closed"].items()})
+                self._restore("open", state, {n: a[e] for n, a in groups["closed"].items()})
                 for e in range(len(groups["closed"]["seen"]) if "closed" in groups else 0)
             ]
-            opened, snapshot = (
-                self._restore(call, state, groups[name]) if name in groups else None
-                for call, name in (("update", "open"), ("snapshot", "snapshot"))
-            )
+            buffers = {n: self._restore(n, state, groups[n]) for n in _BUFFERS if n in groups}
             epoch = int(state["epoch"])
             self._batches.resume(state["labels"], state["classes"], state["dtype"])
         except KeyError as lacking:
             raise InputError(f"this recorder state is not whole, it lacks {lacking}") from None
-        self._epoch, self._totals, self._closed = epoch, totals, closed
-        self._open, self._snapshot = opened, snapshot
+        self._epoch, self._totals, self._closed, self._buffers = epoch, totals, closed, buffers
 
     def _restore(
-        self, call: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+        self, name: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> EpochBuffer:
         dtype = np.dtype(state["dtype"])
-        buffer = EpochBuffer(len(self.ids), int(state["classes"]), self._columns[call], dtype)
+        buffer = EpochBuffer(len(self.ids), int(state["classes"]), self._columns[name], dtype)
         buffer.fill(arrays)
         return buffer
 
     def merge(self, others: "Iterable[Recorder | Mapping[str, Any]]") -> None:
         """Take in recorders, or their state dicts, that saw other examples of the same epochs.
 
-        Made for one recorder per rank of distributed training. Either once per epoch, which
-        keeps all ranks the same:
-
-            states = [None] * world_size
-            all_gather_object(states, recorder.state_dict())
-            recorder.merge(states)
-            recorder.end_epoch()
-
-        or once at the end, after epochs closed with end_epoch(allow_missing=True). An example
-        that several have seen, as padding samplers make them, must have the same values in all:
-        where augmentation or batch statistics make them differ, do not pad. Recorders that
+        For one recorder per rank of distributed training: `all_gather_object` the state dicts and
+        merge them before each `end_epoch`, or once, after epochs closed with
+        end_epoch(allow_missing=True). An example that several have seen must have the same values
+        in all: do not pad where augmentation or batch statistics make them differ. Recorders that
         disagree are an error, and this one stays as it was.
 
         >>> one, two = Recorder(2), Recorder(2)
@@ -328,13 +292,7 @@ class Recorder:
         self.load_state_dict(merged.state_dict())
 
     def _copy(self, state: Mapping[str, Any]) -> "Recorder":
-        copy = Recorder(
-            self.ids,
-            record=self.record,
-            scored_epoch=self.scored_epoch,
-            gradient_norm=self.gradient_norm,
-            rival=self.rival,
-        )
+        copy = Recorder(self.ids, **self._options)
         copy.load_state_dict(state)
         return copy
 
@@ -348,16 +306,11 @@ class Recorder:
             )
         self._batches.absorb(part._batches, k)
         first = self._epoch - len(self._closed)
-        for epoch, a, b in (
-            *(
-                (first + i, a, b)
-                for i, (a, b) in enumerate(zip(self._closed, part._closed, strict=True))
-            ),
-            (self._epoch, self._open, part._open),
-            (self.scored_epoch, self._snapshot, part._snapshot),
-        ):
-            if a is None or b is None:
-                continue
+        both = list(zip(range(first, self._epoch), self._closed, part._closed, strict=True))
+        for name, epoch in zip(_BUFFERS, (self._epoch, self.scored_epoch or 0), strict=True):
+            if name in self._buffers and name in part._buffers:
+                both.append((epoch, self._buffers[name], part._buffers[name]))
+        for epoch, a, b in both:
             at = a.clash(b)
             if at is not None:
                 raise InputError(
@@ -365,8 +318,7 @@ class Recorder:
                     f"{self.ids[at]!s} differ; let each example be seen by one recorder"
                 )
             a.fill(b.state())
-        self._open = self._open or part._open
-        self._snapshot = self._snapshot or part._snapshot
+        self._buffers = part._buffers | self._buffers
 
 
 def _stack(buffers: list[EpochBuffer]) -> dict[str, Column]:
