@@ -207,14 +207,15 @@ class Recorder:
             given |= {name: column[None] for name, column in columns.items()}
             return Dynamics.from_arrays(**given, scored_epoch=self.scored_epoch)
         snapshot = self._buffers.get("snapshot")
-        if snapshot is None or self._epoch <= (self.scored_epoch or 0):
+        scored = self.scored_epoch or 0
+        if snapshot is None or self._epoch <= scored:
             raise InputError(
                 f"epoch {self.scored_epoch}, the scored one, is not closed yet: "
                 f"this is epoch {self._epoch}"
             )
         self._refuse_gaps(snapshot, f"the snapshot of epoch {self.scored_epoch}")
         given |= {n: column[None, None].copy() for n, column in snapshot.columns().items()}
-        kept = Dynamics.from_arrays(**given, epochs=[self.scored_epoch])
+        kept = Dynamics.from_arrays(**given, epochs=[scored])
         # Picking copies: what is added up later must not reach dynamics handed out before.
         return replace(kept, stored_totals=self._totals.totals().pick([0]))
 
