@@ -32,10 +32,7 @@ class LockedError(InputError):
 
 @contextmanager
 def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold `folder`, made when absent, against every other process and thread.
-
-    Without `wait`, a folder that another process holds is an error naming that process.
-    """
+    """Hold `folder`, made when absent; without `wait`, one that is held is an error."""
     lock, holder = _acquire(folder, wait), os.getpid()
     try:
         _write(folder / LOCK, str(holder).encode())
@@ -50,15 +47,12 @@ def folder_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 def is_lock(path: Path) -> bool:
     """True if a file holds what a lock does: nothing, or the number of a process."""
-    try:
+    held = b""
+    with suppress(FileNotFoundError, PermissionError):  # Windows lets nobody read what is locked
         about = path.lstat()
         if not stat.S_ISREG(about.st_mode) or about.st_size > 20:
             return False
         held = path.read_bytes()
-    except FileNotFoundError:
-        return True
-    except PermissionError:  # Windows lets nobody read what is locked
-        return True
     return not held or held.isdigit()
 
 
@@ -142,11 +136,7 @@ _TEXT = b"Work in progress of dris; the command that made this folder removes it
 
 @contextmanager
 def scratch(folder: Path, *, wait: bool = True) -> Iterator[Path]:
-    """The folder, held by this process alone, and removed when its work is done.
-
-    Work that fails or is killed leaves it to the next. Without `wait`, a folder that another
-    process holds is an error.
-    """
+    """The folder, held by this process alone, and removed unless its work fails or is killed."""
     with folder_lock(make_scratch(folder), wait=wait):
         yield make_scratch(folder)  # anew, when another process has just removed it
         remove_scratch(folder)

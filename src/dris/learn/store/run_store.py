@@ -33,29 +33,22 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """One line of `Store.runs`; `epoch` is the last full one, `age` seconds since the last write.
-
-    The key is None when `key.json` cannot be trusted.
-    """
+    """One line of `Store.runs`."""
 
     name: str
-    key: Mapping[str, Any] | None
+    key: Mapping[str, Any] | None  # None when `key.json` cannot be trusted
     bytes: int
     state: RunState
-    epoch: int | None
-    age: float
+    epoch: int | None  # the last full one
+    age: float  # seconds since the last write
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What `Store.clean` removed: runs by name, single files as name/file, and their bytes.
-
-    `left` are the folders that have the name of a run and hold what no run wrote.
-    """
+    """What `Store.clean` removed: runs by name, single files as name/file, and their bytes."""
 
     removed: tuple[str, ...]
     bytes: int
-    left: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -68,8 +61,6 @@ class Tally:
 
 class Store:
     """The runs under one folder: DRIS_STORE, or dris/runs in the user's cache, unless given.
-
-    `tally` counts the proxies that `train_proxies` found here and trained, without reading a run.
 
     >>> import tempfile
     >>> from dris.core.dynamics.dynamics import Dynamics
@@ -94,10 +85,7 @@ class Store:
         return Run(self.root / _name_of(key, FORMAT), _plain(key, "key"))
 
     def runs(self) -> list[RunInfo]:
-        """Every run, newest first; a run that cannot be read is listed as damaged.
-
-        A folder is a run when its key is the one it is named after, or a file in it has our seal.
-        """
+        """Every run, newest first; a run that cannot be read is listed as damaged."""
         infos = []
         for folder in self._folders(_NAME):
             with suppress(FileNotFoundError):  # cleaned away in between
@@ -110,8 +98,7 @@ class Store:
         """Remove what nobody can use: damaged runs, other formats, leftovers of killed work.
 
         With `keep`, also every run it says no to; with `unfinished`, also runs cut short. A run
-        that some process holds is never touched, nor is anything else under the root: a folder
-        that only has the name of a run, and files in a run that no run wrote, stay.
+        that some process holds, and whatever no run wrote, stays.
         """
         removed: list[tuple[str, int]] = []
         for rest in self._folders(_REMOVED):
@@ -121,30 +108,29 @@ class Store:
             left = False  # of it, where an open lock cannot be removed: Windows
             with suppress(LockedError), folder_lock(folder, wait=False):
                 info = _info(folder, running=False)
-                useless = info.state in ("damaged", "other format")
-                useless = useless or (unfinished and info.state == "unfinished")
-                useless = useless or (keep is not None and not keep(info))
+                bad = {"damaged", "other format"} | ({"unfinished"} if unfinished else set())
+                useless = info.state in bad or (keep is not None and not keep(info))
                 removed += [_remove(folder)] if useless else _tidy(folder)
                 left = useless and folder.exists()
             if left and [path.name for path in folder.iterdir()] == [LOCK]:
                 _empty(folder)
         names = tuple(name for name, _ in removed)
-        return Cleaned(names, sum(size for _, size in removed), self.foreign())
+        return Cleaned(names, sum(size for _, size in removed))
 
     def foreign(self) -> tuple[str, ...]:
         """The folders that have the name of a run and hold what no run wrote; never removed."""
         mine = self._folders(_NAME)
-        named = [f for f in self._listed() if _NAME.fullmatch(f.name) and f not in mine]
+        named = [f for f in self._named(_NAME) if f not in mine]
         mixed = [f for f in [*mine, *self._folders(_REMOVED)] if _others(f)]
         return tuple(f.name for f in named + mixed)
 
     def _folders(self, pattern: re.Pattern[str]) -> list[Path]:
         """The folders of that name which are ours; a rest is, by a name that is drawn at random."""
-        named = [f for f in self._listed() if pattern.fullmatch(f.name)]
-        return [f for f in named if pattern is _REMOVED or _is_run(f)]
+        return [f for f in self._named(pattern) if pattern is _REMOVED or _is_run(f)]
 
-    def _listed(self) -> list[Path]:
-        return [f for f in sorted(self.root.iterdir()) if f.is_dir()] if self.root.is_dir() else []
+    def _named(self, pattern: re.Pattern[str]) -> list[Path]:
+        found = sorted(self.root.iterdir()) if self.root.is_dir() else []
+        return [f for f in found if pattern.fullmatch(f.name) and f.is_dir()]
 
 
 def fingerprint(*arrays: ArrayLike) -> str:
@@ -189,8 +175,9 @@ def _plain(value: Any, where: str) -> Any:
         return {name: _plain(v, f"{where}.{name}") for name, v in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(v, f"{where}[{i}]") for i, v in enumerate(value)]
-    finite = not isinstance(value, float) or np.isfinite(value)
-    if value is None or (isinstance(value, str | bool | int | float) and finite):
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float) and np.isfinite(value):
         return value
     raise InputError(
         f"{where} must be plain JSON, got {type(value).__name__} {value!r:.60}; convert it with "
@@ -200,13 +187,11 @@ def _plain(value: Any, where: str) -> Any:
 
 def _info(folder: Path, *, running: bool) -> RunInfo:
     key, format = _key_of(folder)
-    state: RunState
+    state: RunState = "damaged"
     epoch = None
-    try:
+    with suppress(InputError, FileNotFoundError):
         epoch = Run(folder, key or {}).epoch
         state = "done" if (folder / DONE).exists() else "unfinished"
-    except (InputError, FileNotFoundError):
-        state = "damaged"
     if key is None:
         state = "damaged"
     elif format != FORMAT:
@@ -220,12 +205,10 @@ def _info(folder: Path, *, running: bool) -> RunInfo:
 
 def _key_of(folder: Path) -> tuple[Mapping[str, Any] | None, int]:
     """The key and its format; the folder's name is the checksum."""
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError):
         held = from_json(plain_bytes(folder / KEY))
         if _name_of(held["key"], held["format"]) == folder.name:
             return held["key"], held["format"]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
     return None, FORMAT
 
 
@@ -241,14 +224,11 @@ def _files(folder: Path, *, own: bool = False) -> list[os.stat_result]:
 
 def _is_run(folder: Path) -> bool:
     """True if a run made this folder: by its key, by a sealed file, or by nothing but a lock."""
-    if folder.is_symlink():
-        return False
-    if _key_of(folder)[0] is not None:
-        return True
-    try:
+    if folder.is_symlink() or _key_of(folder)[0] is not None:
+        return not folder.is_symlink()
+    names: set[str] = set()
+    with suppress(OSError):  # cleaned away in between, or not for us to read
         names = {path.name for path in folder.iterdir()}
-    except OSError:  # cleaned away in between, or not for us to read
-        return False
     if any(is_sealed(folder / name) for name in names if is_name(name)):
         return True
     begun = LOCK in names and is_lock(folder / LOCK)

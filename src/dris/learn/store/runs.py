@@ -8,7 +8,6 @@
             return run.load()
         last = run.checkpoint()  # None: start at epoch 1
         for epoch in range(last.epoch + 1 if last else 1, epochs + 1):
-            ...
             run.save_epochs([record], state)
         run.finish(dynamics, seconds=seconds)  # or an Outcome, read back by run.outcome()
 
@@ -54,10 +53,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """Where a run stands: its last full epoch, the state after it, the record of every epoch.
-
-    The state's arrays are copies to go on with; the records, one per epoch from 1, are read-only.
-    """
+    """Where a run stands: its last full epoch, the state after it, every epoch's record."""
 
     epoch: int
     state: dict[str, NDArray[Any]]
@@ -66,29 +62,22 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The result of a run that has no dynamics, such as a target's: arrays and a plain note.
+    """The result of a run that has no dynamics, such as a target's."""
 
-    `epochs` is how many the run has trained; the note holds values that JSON can hold.
-    """
-
-    epochs: int
+    epochs: int  # that the run has trained
     arrays: Arrays
-    note: Mapping[str, Any]
+    note: Mapping[str, Any]  # values that JSON can hold
 
 
 class Run:
     """A folder of the store; `Store.run` makes it. Nothing is written before `locked`."""
 
     def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
-        self.folder = folder
-        self.key = key
-        self._holds = False
-        self._saved = 0
+        self.folder, self.key = folder, key
+        self._holds, self._saved = False, 0
 
     def __repr__(self) -> str:
         return f"Run({self.folder.name})"
-
-    # -- reading ----------------------------------------------------------------------------
 
     @property
     def done(self) -> bool:
@@ -101,8 +90,8 @@ class Run:
     @property
     def epoch(self) -> int:
         """The last full epoch on disk, 0 before the first; damaged files are an error."""
-        if (self.folder / DONE).exists():
-            self._must_be_done()
+        if (self.folder / DONE).exists() and not self.done:
+            raise self._unfinished()
         if self._result.exists():
             return self._epochs_of_result()
         return self._read(STATE)[0] if (self.folder / STATE).exists() else 0
@@ -119,7 +108,7 @@ class Run:
         """The dynamics of a run that is done, memory-mapped."""
         dynamics = self.read()
         if dynamics is None:
-            raise InputError(f"{self.folder} holds no finished run; compute it first")
+            raise self._unfinished()
         return dynamics
 
     def read(self) -> Dynamics | None:
@@ -137,7 +126,8 @@ class Run:
 
     def outcome(self) -> Outcome:
         """The outcome of a run that is done, memory-mapped."""
-        self._must_be_done()
+        if not self.done:
+            raise self._unfinished()
         return self._read_outcome()
 
     def checkpoint(self) -> Checkpoint | None:
@@ -163,14 +153,11 @@ class Run:
         self._saved = epoch
         return Checkpoint(epoch, {n: np.array(a) for n, a in state.items()}, tuple(records))
 
-    # -- writing ----------------------------------------------------------------------------
-
     @contextmanager
     def locked(self, *, wait: bool = True) -> Iterator[None]:
         """Hold the run against other processes, and mend what a killed one left behind.
 
-        Without `wait`, a run that another process holds is an error naming that process. Ask
-        `done` again inside: the process waited for may have finished the work.
+        Without `wait`, a run that another process holds is an error. Ask `done` again inside.
         """
         if self._holds:
             raise InputError(f"{self!r} is locked already; lock it once, around all its epochs")
@@ -183,10 +170,7 @@ class Run:
                 self._holds = False
 
     def save_epochs(self, records: Sequence[Arrays], state: Arrays) -> None:
-        """Keep the records of the epochs after the last saved, and the state to go on from.
-
-        On return they survive a kill. After a checkpoint that was None they begin at epoch 1.
-        """
+        """Keep the records of the epochs after the last saved, and the state to go on from."""
         self._must_hold("save_epochs")
         first = self._saved + 1
         epochs = str(first) if len(records) == 1 else f"{first} and those after it"
@@ -211,16 +195,12 @@ class Run:
         with _explaining("the result is kept, but could not be marked as done"):
             self._seal()
 
-    # -- inside -----------------------------------------------------------------------------
-
     @property
     def _result(self) -> Path:
-        """Where the result is, or would be were it dynamics."""
         outcome = self.folder / OUTCOME
         return outcome if outcome.exists() else self.folder / DYNAMICS
 
     def _epochs_of_result(self) -> int:
-        """How many epochs the result is of; one that is damaged is an error."""
         if self._result.name == OUTCOME:
             return self._read_outcome().epochs
         return Dynamics.load(self._result).totals_epochs
@@ -229,9 +209,8 @@ class Run:
         epochs, arrays, note = self._read(OUTCOME)
         return Outcome(epochs, arrays, note["note"])
 
-    def _must_be_done(self) -> None:
-        if not self.done:
-            raise InputError(f"{self.folder} holds no finished run; compute it first")
+    def _unfinished(self) -> InputError:
+        return InputError(f"{self.folder} holds no finished run; compute it first")
 
     def _mend(self) -> None:
         for path in self.folder.iterdir():
@@ -273,8 +252,8 @@ class Run:
         self, name: str, arrays: Arrays, epoch: int, note: Mapping[str, Any] | None = None
     ) -> None:
         arrays = {n: np.asarray(a) for n, a in arrays.items()}
-        about = {"run": self.folder.name, "epoch": epoch}
-        about |= {} if note is None else {"note": note}
+        more = {} if note is None else {"note": note}
+        about = {"run": self.folder.name, "epoch": epoch, **more}
         write_arrays(self.folder / name, arrays, about, format=FORMAT)
 
     def _read(
