@@ -2,12 +2,12 @@
 
 import itertools
 import os
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from dris.core.files import make_folder, temporary_folder
 from dris.core.scores.ranks import normalized_ranks
 from dris.learn.engines.engine import LOCAL, Engine
 from dris.learn.engines.processes import Progress
-from dris.learn.engines.tasks import run_all
-from dris.learn.jobs.kept_jobs import hash_data
+from dris.learn.engines.tasks import mark_folder, run_all, run_on_ray
+from dris.learn.jobs.kept_jobs import hash_data, key_of
 from dris.learn.jobs.proxy_job import train
 from dris.learn.jobs.stacked_job import train_stacked
 from dris.learn.store.run_store import Store
+from dris.learn.store.runs import Run
 from dris.learn.trainers.folds import in_and_out
 from dris.learn.trainers.job import (
     Data,
@@ -53,18 +54,14 @@ def train_jobs(
             trainer_of(job.model).refuse_unnamed(job.model)
         # Here, not in a worker: what stands in a notebook has its source in this process only.
         jobs = [replace(job, code=trainer_of(job.model).hash_source(job.model)) for job in jobs]
-    how: dict[str, Any] = {"progress": progress, "total": sum(epochs_of(job) for job in jobs)}
     with temporary_folder() as folder:
         # Ray has an object store of its own, and its nodes may share no disk.
         local = engine.name == "local"
         tasks = _prepare(jobs, data, folder if local else None, hashed=kept is not None)
         if local:
-            trained = _train_here(jobs, tasks, kept, workers, how)
+            trained = _train_here(tasks, kept, workers, progress)
         else:
-            from dris.learn.jobs.ray_jobs import train_on_ray
-
-            attempt = partial(_attempt, threads=max(1, int(engine.cpus)))
-            trained = train_on_ray(attempt, tasks, kept, engine=engine, workers=workers, **how)
+            trained = _train_on_ray(tasks, kept, workers, progress, engine)
     if kept is not None:
         _tally(kept, jobs, trained)
     return trained
@@ -87,19 +84,91 @@ def _prepare(
 
 
 def _train_here(
-    jobs: Sequence[Job],
     tasks: Sequence[tuple[Job, Data]],
     store: Store | None,
     workers: int | None,
-    how: dict[str, Any],
+    progress: Progress | None,
 ) -> list[Trained]:
     # Stacked models share this process; others get processes of one thread each.
+    jobs = [job for job, _ in tasks]
     together = all(trainer_of(job.model).trains_together for job in jobs)
     threads = (workers or os.cpu_count() or 1) if len(tasks) == 1 or together else 1
     gpus = len({job.device for job in jobs if job.device != "cpu"})
-    processes = 1 if together else workers or gpus or None
-    attempt = partial(_attempt, threads=threads)
-    return run_all(attempt, [(*task, store) for task in tasks], workers=processes, **how)
+    return run_all(
+        partial(_attempt, threads=threads),
+        [(*task, store) for task in tasks],
+        workers=1 if together else workers or gpus or None,
+        progress=progress,
+        total=sum(map(epochs_of, jobs)),
+    )
+
+
+def _train_on_ray(
+    tasks: Sequence[tuple[Job, Data]],
+    store: Store | None,
+    workers: int | None,
+    progress: Progress | None,
+    engine: Engine,
+) -> list[Trained]:
+    """Every job on the cluster, but for those that the store holds.
+
+    A node that sees the store's folder keeps its work there as a local process does. One that does
+    not sends the finished dynamics back, and this process writes them down as they arrive.
+    """
+    runs = [None if store is None else store.run(key_of(*task)) for task in tasks]
+    kept = {i: run.read() for i, run in enumerate(runs) if run is not None}
+    results = {i: Trained(d, from_store=True) for i, d in kept.items() if d is not None}
+    left = [i for i in range(len(tasks)) if i not in results]
+    before = sum(epochs_of(tasks[i][0]) for i in results)
+
+    def tell(done: int, total: int) -> None:
+        if progress is not None:
+            progress(before + done, total)
+
+    total = sum(epochs_of(job) for job, _ in tasks)
+    tell(0, total)
+    if left:  # else nobody asks whether the cluster is there
+        # A process elsewhere has another working folder.
+        there = None if store is None else Store(store.root.absolute())
+        with mark_folder(None if there is None else there.root) as mark:
+            trained = run_on_ray(
+                partial(_on_node, max(1, int(engine.cpus)), mark),
+                [(*tasks[i], there) for i in left],
+                engine=engine,
+                workers=workers,
+                progress=tell,
+                total=total,
+                arrived=lambda i, result: _keep(runs[left[i]], *result),
+            )
+        results |= dict(zip(left, trained, strict=True))
+    return [results[i] for i in range(len(tasks))]
+
+
+def _on_node(
+    threads: int,
+    mark: Path | None,
+    job: Job,
+    data: Data,
+    store: Store | None,
+    tick: Callable[[], None],
+) -> tuple[Trained | None, float]:
+    """What a job gives, None for dynamics that are in the store by now; and the seconds it took."""
+    begin = time.monotonic()
+    visible = store if mark is not None and mark.exists() else None
+    result = _attempt(job, data, visible, tick, threads=threads)
+    sent = None if visible is not None and result.whole else result
+    return sent, time.monotonic() - begin
+
+
+def _keep(run: Run | None, result: Trained | None, seconds: float) -> Trained | None:
+    """The result, from the disk where it is: dynamics in memory are those of one run at a time."""
+    if run is None or (result is not None and not result.whole):
+        return result
+    if result is not None and result.dynamics is not None:
+        with run.locked():
+            if not run.done:
+                run.finish(result.dynamics, seconds=seconds)
+    return Trained(run.load())
 
 
 def _attempt(
@@ -107,17 +176,16 @@ def _attempt(
 ) -> Trained:
     if trainer_of(job.model).trains_together:
         return train_stacked(job, data, store, tick, threads=threads)
-    left = epochs_of(job)
+    left = iter(range(epochs_of(job)))
 
     def count() -> None:
-        nonlocal left
-        left -= 1
+        next(left)
         tick()
 
     try:
         return train(job, data, store, count)
     except DivergedError as error:
-        for _ in range(left):  # epochs that will never come: progress still ends at its total
+        for _ in left:  # epochs that will never come: progress still ends at its total
             tick()
         return Trained(None, {0: error})
 
@@ -210,9 +278,7 @@ def _join_folds(job: Job, folds: Sequence[Dynamics], data: Data) -> Dynamics:
 def refuse_copies(dynamics: Dynamics) -> None:
     """Raise if two proxies agree but for rounding: their variance would be that rounding.
 
-    Ranks that differ by less than 1 % on average count as copies where there are enough of them
-    (naive Bayes on the digits: 0.7 %). Networks differ by five times that and more; linear models
-    that have converged on separable data may not, and to rank variance they are copies too.
+    So do ranks that differ by less than 1 % on average; those of networks differ by 5 % and more.
     """
     # Margins, not losses: those of two good fits are both zero but for rounding.
     margin = dynamics.snapshot("margin")

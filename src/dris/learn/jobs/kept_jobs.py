@@ -59,13 +59,9 @@ def hash_data(data: Data) -> dict[str, Any]:
     test = None
     if data.test_y is not None:
         test = [_hash_inputs(data.test_x), fingerprint(data.test_y)]
-    hashes: dict[str, Any] = {
-        "data": _hash_inputs(data.x),
-        "labels": fingerprint(data.y),
-        "test": test,
-    }
-    more = {"judged": data.judged, "groups": data.groups}
-    return hashes | {name: fingerprint(a) for name, a in more.items() if a is not None}
+    more = {"labels": data.y, "judged": data.judged, "groups": data.groups}
+    hashes = {name: fingerprint(a) for name, a in more.items() if a is not None}
+    return {"data": _hash_inputs(data.x), "test": test, **hashes}
 
 
 def provenance_of(job: Job, stream: Stream, accuracy: float | None) -> dict[str, Any]:

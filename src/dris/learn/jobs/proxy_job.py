@@ -25,8 +25,7 @@ _PREFIX = "recorder."
 def train(job: Job, data: Data, store: Store | None, tick: Callable[[], None]) -> Trained:
     """The `Dynamics` of one job (K = 1) over all examples, ids = positions.
 
-    One thread, so that no bit depends on the machine's other work. `tick` is called after each
-    epoch, also for those that the store holds.
+    `tick` is called after each epoch, also for those that the store holds.
     """
     return keep(job, data, store, tick, lambda run: Trained(_follow(job, data, run, tick)))
 
@@ -47,8 +46,11 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
         gradient_norm=job.gradient_norm,
         rival=job.rival,
     )
+    trainer = trainer_of(job.model)
+    stream = job.stream if job.folds is None else (*job.stream, "fold", job.fold)
     with one_thread(job):
-        training = _training(job, data, rows)
+        passes = Passes(rows, recipe.batch_size, job.seed, stream, equal=trainer.equal_batches)
+        training = trainer.build(job, data, passes, stream)
         start = _resume(training, recorder, run)
         for _ in range(start):
             tick()
@@ -67,13 +69,6 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
         accuracy = None if data.test_y is None else training.accuracy(data.test_x, data.test_y)
     made = {"proxies": [provenance_of(job, job.stream, accuracy)]}
     return replace(recorder.dynamics(), provenance=made)
-
-
-def _training(job: Job, data: Data, rows: Positions) -> Training:
-    trainer = trainer_of(job.model)
-    stream = job.stream if job.folds is None else (*job.stream, "fold", job.fold)
-    passes = Passes(rows, job.recipe.batch_size, job.seed, stream, equal=trainer.equal_batches)
-    return trainer.build(job, data, passes, stream)
 
 
 def _no_better(recorder: Recorder, outside: Positions, patience: int) -> bool:
@@ -116,9 +111,8 @@ def _resume(training: Training, recorder: Recorder, run: Run | None) -> int:
     held: dict[str, Any] = {**from_json(state.pop("recorder").tobytes()), "ids": recorder.ids}
     for name in [n for n in state if n.startswith(_PREFIX)]:
         held[name.removeprefix(_PREFIX)] = state.pop(name)
-    if checkpoint.records and checkpoint.records[0]:
-        for name in checkpoint.records[0]:
-            held[name] = np.stack([record[name] for record in checkpoint.records])
+    for name in checkpoint.records[0]:
+        held[name] = np.stack([record[name] for record in checkpoint.records])
     recorder.load_state_dict(held)
     training.restore(state)
     return checkpoint.epoch
@@ -129,9 +123,9 @@ def _split(recorder: Recorder) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     record: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
     plain: dict[str, Any] = {}
-    for name, value in recorder.state_dict().items():
-        if name == "ids":
-            continue
+    state = recorder.state_dict()
+    del state["ids"]
+    for name, value in state.items():
         if name.startswith("closed/"):
             record[name] = value[-1]
         elif isinstance(value, np.ndarray):

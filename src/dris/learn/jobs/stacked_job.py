@@ -1,8 +1,7 @@
 """Train all stacked proxies of a job, measured in fold and out of fold after every epoch.
 
-One job is K proxies × F folds, in this process, epoch by epoch together: so they can be stopped
-together, and the scored epoch can be picked by the out-of-fold loss of all. With a store, killed
-work goes on from the last epoch that was kept.
+One job is K proxies × F folds, epoch by epoch together: so they can be stopped together, and the
+scored epoch can be picked by the out-of-fold loss of all.
 """
 
 import time
@@ -24,23 +23,12 @@ from dris.learn.jobs.kept_jobs import keep, provenance_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
 from dris.learn.trainers.folds import rows_together
-from dris.learn.trainers.job import (
-    Data,
-    DivergedError,
-    Job,
-    Trained,
-    folds_for,
-)
+from dris.learn.trainers.job import Data, DivergedError, Job, Trained, folds_for
 from dris.learn.trainers.registry import one_thread
 from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.stacked.head import head_of
 from dris.learn.trainers.stacked.stack import Answers, Stack, class_probabilities
-from dris.learn.trainers.stacked.stack_record import (
-    Columns,
-    StackRecord,
-    columns_of,
-    write_answers,
-)
+from dris.learn.trainers.stacked.stack_record import Columns, StackRecord, columns_of, write_answers
 from dris.learn.trainers.trainer import Stream
 
 SAVE_EVERY = 2.0  # seconds of training that a kill may cost; saving more often costs more
@@ -77,7 +65,7 @@ def _follow(
                 inside = outside = _held_out(stack, folds, data)
             else:
                 inside = _measure(stack, data, folds, record, count)
-            _note_broken(broken, streams, job, stack, inside, epoch)
+            broken = _diverged(job, streams, stack, inside, epoch) | broken
             alive = [k for k in range(len(streams)) if k not in broken]
             if not alive:
                 break
@@ -152,17 +140,12 @@ def stack_for(
     job: Job, data: Data, streams: Sequence[Stream], folds: Folds | None, threads: int
 ) -> Stack:
     """The stack of a job, untrained: for each proxy a model, or one for each fold."""
-    models: list[Stream] = []
-    rows: list[NDArray[Any]] = []
-    dtype = np.int32 if len(data.y) < 1 << 31 else np.int64  # half the room, the same order
-    for k, stream in enumerate(streams):
-        if folds is None:
-            models.append(stream)
-            rows.append(np.arange(len(data.y), dtype=np.int64))
-            continue
-        for f in range(job.folds or 1):
-            models.append((*stream, "fold", f))
-            rows.append(np.flatnonzero(folds[k] != f).astype(dtype))
+    models, count = list(streams), job.folds or 1
+    rows: list[NDArray[Any]] = [np.arange(len(data.y), dtype=np.int64)] * len(streams)
+    if folds is not None:
+        dtype = np.int32 if len(data.y) < 1 << 31 else np.int64  # half the room, the same order
+        models = [(*stream, "fold", f) for stream in streams for f in range(count)]
+        rows = [np.flatnonzero(fold != f).astype(dtype) for fold in folds for f in range(count)]
     steps = -(-max(len(r) for r in rows) // job.recipe.batch_size)
     passes = [
         Passes(r, job.recipe.batch_size, job.seed, stream, batch_count=steps)
@@ -216,43 +199,37 @@ def _measure(
     return wanted
 
 
-def _note_broken(
-    broken: dict[int, DivergedError],
-    streams: Sequence[Stream],
-    job: Job,
-    stack: Stack,
-    inside: Columns,
-    epoch: int,
-) -> None:
-    """Note the proxies whose weights or values are no longer finite."""
-    names = [name for name in ("loss", "margin") if name in inside]
+def _diverged(
+    job: Job, streams: Sequence[Stream], stack: Stack, inside: Columns, epoch: int
+) -> dict[int, DivergedError]:
+    """The proxies whose weights or values are no longer finite."""
     wild = {model // (job.folds or 1) for model in stack.broken()}
     with np.errstate(invalid="ignore", over="ignore"):
-        sums = sum(inside[name].sum(axis=1, dtype=np.float64) for name in names)
-    wild |= set(np.flatnonzero(~np.isfinite(sums)).tolist())
-    for k in sorted(wild - set(broken)):
-        who = " ".join(str(part) for part in streams[k])
-        broken[k] = DivergedError(
-            f"{who} diverged at epoch {epoch}: its weights or losses are no longer finite; "
-            "lower its learning rate or standardize"
+        for name in {"loss", "margin"} & set(inside):
+            sums = inside[name].sum(axis=1, dtype=np.float64)
+            wild |= set(np.flatnonzero(~np.isfinite(sums)).tolist())
+    return {
+        k: DivergedError(
+            f"{' '.join(map(str, streams[k]))} diverged at epoch {epoch}: its weights or losses "
+            "are no longer finite; lower its learning rate or standardize"
         )
+        for k in sorted(wild)
+    }
 
 
 def _loss_by_fold(loss: NDArray[np.float32], folds: Folds, count: int) -> NDArray[np.float64]:
     """The mean held-out loss of each model, (proxy, fold)."""
-    sums = [
-        np.bincount(f, weights=row, minlength=count) for f, row in zip(folds, loss, strict=True)
-    ]
-    sizes = [np.bincount(f, minlength=count) for f in folds]
-    return np.array(sums) / np.maximum(np.array(sizes), 1)
+    pairs = zip(folds, loss, strict=True)
+    sums = np.array([np.bincount(f, weights=row, minlength=count) for f, row in pairs])
+    sizes = np.array([np.bincount(f, minlength=count) for f in folds])
+    return np.asarray(sums / np.maximum(sizes, 1))
 
 
 def _accuracies(stack: Stack, data: Data, folds: int) -> list[float | None]:
     """Each proxy's accuracy on the test examples: the mean over its folds' models."""
     if data.test_y is None:
         return [None] * (len(stack) // folds)
-    right = np.zeros(len(stack))
-    labels = data.test_y
+    right, labels = np.zeros(len(stack)), data.test_y
 
     def count(answers: Answers) -> tuple[slice, NDArray[np.intp]]:
         hits = answers.logits.argmax(axis=1) == labels[answers.examples]
