@@ -9,7 +9,7 @@ import numpy as np
 from dris.data.labelled import LabelledData
 from dris.data.reader import read_data
 from dris.pipeline.decision import Decision
-from dris.pipeline.suspects import Suspects
+from dris.pipeline.lists import Suspects
 from dris.review_app.journal import Journal
 from dris.review_app.session import ReviewSession
 from dris.review_app.worklist import worklist_of

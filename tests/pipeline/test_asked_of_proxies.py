@@ -54,7 +54,7 @@ def test_folds_are_never_more_than_rows_and_none_where_none_are_wanted(asked):
     assert how["cross_fit"] == 30
     _, (how,) = asked(30, folds=None)
     assert "cross_fit" not in how
-    assert "scored_epoch" not in how
+    assert how["scored_epoch"] is None
     _, (how,) = asked(30, models=("sgd_log",))  # has no folds of its own
     assert "cross_fit" not in how
 

@@ -17,7 +17,7 @@ from dris.learn.trainers.stacked.stack import as_features
 from dris.pipeline import harm as module
 from dris.pipeline import route
 from dris.pipeline.ensemble import train_ensemble
-from dris.pipeline.harm import Change, Harm, Training, credit_of, measure_harm, resample
+from dris.pipeline.harm import Change, Harm, Training, measure_harm, resample
 from dris.pipeline.route import decide, decide_by, follow_unless_harmful
 from dris.pipeline.settings import Settings
 from made_ensemble import made_ensemble
@@ -130,14 +130,6 @@ def test_the_error_is_that_of_rows_or_of_folds_whichever_is_larger_by_hand():
 def test_harm_and_help_are_said_only_where_the_interval_leaves_zero_out(points, error, says):
     assert Change(points, error).says == says
     assert Harm(Change(points, error), {}, {"a": 1.0}, 10, 0.5).to_dict()["says"] == says
-
-
-@drawn(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), st.integers(0, 5))
-def test_credit_undoes_the_noise(own, seed):
-    noise = np.random.default_rng(seed).dirichlet(np.ones(3), 3)
-    noise = (noise + 3 * np.diag(own)) / (noise + 3 * np.diag(own)).sum(axis=1, keepdims=True)
-    if abs(np.linalg.det(noise)) > 1e-3:
-        assert noise @ credit_of(noise) == pytest.approx(np.eye(3))
 
 
 @drawn(st.lists(st.floats(0, 4), min_size=1, max_size=40))

@@ -9,8 +9,8 @@ from dris.core.scores.formulas import consensus
 from dris.core.scores.ranks import normalized_ranks
 from dris.data.labelled import LabelledData
 from dris.pipeline.ensemble import Ensemble, import_dynamics, train_ensemble
+from dris.pipeline.lists import Suspects, list_suspects
 from dris.pipeline.settings import Settings
-from dris.pipeline.suspects import Suspects, list_suspects
 from made_ensemble import made_ensemble
 
 

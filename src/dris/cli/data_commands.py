@@ -40,7 +40,7 @@ def clean(
     FORMATS
     Example: dris clean people.csv --label income --id person
     """
-    from dris.pipeline.neighbours import check_near_duplicates
+    from dris.pipeline.lists import check_near_duplicates
     from dris.pipeline.route import clean as decide
 
     outputs = {"scores": scores, "report": not no_report, "columns": names_in(columns)}

@@ -362,8 +362,9 @@ def _without_data(state: dict[str, Any]) -> dict[str, Any]:
     if decision is None:
         return state
     bare = np.zeros((len(decision), 0), dtype=np.float32)
-    data, near = replace(decision.data, x=bare, features=()), [decision.neighbours]
-    return {**state, "decision_": replace(decision, data=data, ensemble=None, _neighbours=near)}
+    small = replace(decision, data=replace(decision.data, x=bare, features=()), ensemble=None)
+    vars(small)["neighbours"] = decision.neighbours  # told from the features
+    return {**state, "decision_": small}
 
 
 def _seed(random_state: Any) -> int:

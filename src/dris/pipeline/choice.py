@@ -1,8 +1,7 @@
 """Which rows to train on, and the limits on exactly those rows.
 
-Every step is blind to the certifying canaries: a canary is one example among others until the last
-line, where canaries leave the subset and rows of canaries come back with their own labels, which
-limits count. Only then are limits computed.
+Every step is blind to the certifying canaries: a canary is one example among others until canaries
+leave the subset and their rows come back with their own labels, which limits count.
 """
 
 from dataclasses import dataclass, replace
@@ -36,14 +35,12 @@ class Choice:
     """Rows to train on, how they came about, and what is certified of them."""
 
     rule: str  # the name of the rule that was used, "everything" where none was
-    kept: Mask  # true for the rows to train on
-    # on wrong labels among exactly those, one per kind of canaries
+    kept: Mask  # true for the rows to train on; the rest as in a `Decision`
     limits: tuple[ContaminationLimit, ...] = ()
-    corruption: tuple[CorruptionLimit, ...] = ()  # on wrong labels in all of the data, likewise
-    short: int = 0  # how many fewer than asked for pass the gate
+    corruption: tuple[CorruptionLimit, ...] = ()
+    short: int = 0
     notes: tuple[str, ...] = ()  # what was done in place of what was asked, a sentence each
-    used: Rule | None = None  # the rule itself; None where everything is kept
-    # share of the kept labels that another class is likelier than out of fold
+    used: Rule | None = None
     contradicted: float = 0.0
 
 
@@ -93,7 +90,11 @@ def choose_rows(
     kept = (mask & ~planted) | back
     if not kept.any():
         return replace(everything, notes=(*notes, "nothing would be left"))
-    notes = (*notes, *_vanished(ensemble, kept))
+    labels = ensemble.data.labels
+    gone = np.setdiff1d(labels, labels[kept])
+    if gone.size:
+        names = ", ".join(ensemble.data.names[label] for label in gone)
+        notes = (*notes, f"no example of {names} is kept")
     leaks = [leak.column for leak in ensemble.data.leaks if not leak.left_out]
     if leaks:  # proxies agree with every given label then, planted ones aside
         corruption = ()
@@ -122,20 +123,12 @@ def _choose(ensemble: Ensemble, rule: str | Rule, share: float) -> Subset:
 
 
 def _stand_ins(ensemble: Ensemble, chosen: Mask, free: Mask) -> Mask:
-    """As many canaries' rows as canaries were chosen, by their own labels; those chosen first."""
+    """As many canaries' rows as canaries were chosen; those chosen first."""
     at = np.flatnonzero(free)
     order = np.lexsort((hashed_order(ensemble.data.ids[at], ensemble.settings.seed), ~chosen[at]))
     back = np.zeros_like(free)
     back[at[order[: int(chosen.sum())]]] = True
     return back
-
-
-def _vanished(ensemble: Ensemble, kept: Mask) -> tuple[str, ...]:
-    """Classes of which nothing is left, of the labels as they were given, in a sentence."""
-    labels = ensemble.data.labels
-    gone = np.setdiff1d(labels, labels[kept])
-    names = ", ".join(ensemble.data.names[label] for label in gone)
-    return (f"no example of {names} is kept",) if gone.size else ()
 
 
 def _plan(
@@ -162,22 +155,16 @@ def _plan(
         return cleanest, share, (f"no canaries: {cleanest} in place of a recommendation",)
     unsuspected = (1 - judgement.suspect_share) * float((~ensemble.planted).mean())
     used = judgement.rule if recommended else rule
-    why = _lacking_canaries(ensemble) if rule_of(used).needs_canaries else None
-    if recommended and why is None:
+    need, have, why = canaries_needed(), ensemble.canaries[0].choosing.size, None
+    if rule_of(used).needs_canaries and have < need:
+        why = f"a gate needs {need} choosing canaries and {n} examples gave {have}"
+    elif recommended:
         why = _unfit(ensemble, judgement, unsuspected * n)
     if why is None and (not recommended or used != CLEANEST):
         return used, share, ()
     # What most proxies contradict is never among the cleanest, however much may be kept.
     notes = () if why is None else (f"{why}, so the cleanest by margin are kept",)
     return CLEANEST, min(share, max(unsuspected, 1 / n)), notes
-
-
-def _lacking_canaries(ensemble: Ensemble) -> str | None:
-    """Why there can be no gate."""
-    need, have = canaries_needed(), ensemble.canaries[0].choosing.size
-    if have >= need:
-        return None
-    return f"a gate needs {need} choosing canaries and {len(ensemble.data)} examples gave {have}"
 
 
 def _unfit(ensemble: Ensemble, judgement: Judgement, unsuspected: float) -> str | None:
@@ -198,8 +185,8 @@ def _with_every_class(
 ) -> tuple[Mask, tuple[str, ...]]:
     """A class below half of its share gets its cleanest back; others give way if α is fixed.
 
-    It must be below by the labels that proxies were asked about, and by the given ones as far as
-    the choosing canaries tell these: nothing depends on who is a certifying one.
+    Below by the labels that proxies were asked about, and by the given ones as far as the choosing
+    canaries tell these.
     """
     labels, classes = np.asarray(ensemble.dynamics.labels), len(ensemble.data.classes)
     size = int(mask.sum())
@@ -222,10 +209,9 @@ def _with_every_class(
         worst = top_mask(-margin[above], surplus, seed=seed, ids=ids[above])
         mask[above[worst]] = False
     names = ", ".join(ensemble.data.names[label] for label in short)
+    note = f"classes {names} would fall below half of their share and keep their cleanest"
     if short.size == 1:
         note = f"class {names} would fall below half of its share and keeps its cleanest"
-    else:
-        note = f"classes {names} would fall below half of their share and keep their cleanest"
     return mask, (note,)
 
 
@@ -240,15 +226,12 @@ def _given_sizes(
 ) -> tuple[Counts, Counts]:
     """How many rows of each class were given, and how many are kept, by estimate.
 
-    Planted labels are taken out and the rows' own put in their place, of choosing canaries as they
-    are, of the others as many again; with `back`, a canary's row stays unless its own label is a
-    suspect.
+    Planted labels give way to the rows' own, in proportion to those of choosing canaries; with
+    `back`, a canary's row stays unless its own label is a suspect.
     """
     labels, classes = np.asarray(ensemble.dynamics.labels), len(ensemble.data.classes)
     before, after = (counts.astype(np.float64) for counts in (shown, chosen))
-    stays = (
-        ~ensemble.assessment.given.suspects if back and ensemble.canaries else np.zeros_like(mask)
-    )
+    stays = ~ensemble.assessment.given.suspects if back else np.zeros_like(mask)
     for kind in ensemble.canaries:
         at = kind.choosing
         if not at.size:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -24,13 +25,17 @@ from dris.core.select.rules import Rule
 from dris.core.subset import Subset
 from dris.core.validate import read_only
 from dris.data.labelled import LabelledData
-from dris.pipeline.annotators import Annotators, judge_annotators
 from dris.pipeline.choice import Choice, choose_rows
 from dris.pipeline.ensemble import Ensemble
 from dris.pipeline.harm import Harm
-from dris.pipeline.neighbours import duplicate_groups, neighbours_of
+from dris.pipeline.lists import (
+    Annotators,
+    Suspects,
+    duplicate_groups,
+    judge_annotators,
+    labels_to_consider,
+)
 from dris.pipeline.scoring import NewRows, Scorer
-from dris.pipeline.suspects import Suspects, labels_to_consider
 from dris.pipeline.wording import facts, notes_to_print, terminal_lines
 
 MAX_USEFUL_LIMIT = 0.25  # a limit from here on helps nobody
@@ -40,15 +45,15 @@ SMOOTHING = 0.1  # ξ of the paper
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
-    """How often to draw each example and how much it counts: by P(wrong), or by a score.
+    """How often to draw each example and how much it counts: by P(wrong) all alike, or by a score.
 
-    By P(wrong) all are drawn alike. By a score a plan says how often (paper, eq. 7).
+    `probabilities` and `weights` are of every example, 0 for those that are never drawn.
     """
 
     score: str  # what it goes by
-    probabilities: NDArray[np.float64]  # of every example; 0 for those that are never drawn
-    weights: NDArray[np.float64]  # of every example; 0 for those that are never drawn
-    importance: Importance | None = None  # the plan over those that can be drawn, of a score
+    probabilities: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    importance: Importance | None = None  # of a score: the plan over those that can be drawn
 
     @property
     def positions(self) -> NDArray[np.int64]:
@@ -79,7 +84,7 @@ def check_weighting(score: str, *, smoothing: float, exponent: float) -> None:
     importance([1.0, 2.0], smoothing=smoothing, weight_exponent=exponent)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Decision:
     """What to train on, which labels to look at, and how much may still be wrong.
 
@@ -87,8 +92,6 @@ class Decision:
         data: What was decided about.
         kept: Positions of the examples to train on, sorted.
         p_wrong: P(wrong) of each given label; without folds only their order means something.
-        sample_weight: How much each example should count in training, for any estimator that
-            takes `sample_weight`: about 1 for a label that is right, 0 for one that is wrong.
         suspects: The labels to look at, the surest first; dropped or not.
         rule: The rule that was used: "clean", where models lose by that "everything", or one of
             `dris rules`.
@@ -104,11 +107,12 @@ class Decision:
         short: How many fewer than asked for pass a gate.
         ensemble: The proxies behind it; None where there was too little data to train any.
         used: The rule with its parameters; None where everything is kept.
+        weighting: How often to draw each example, where `dris.weights` was asked.
+        sample_weight: How much each example should count in training: about 1 for a label that is
+            right, 0 for one that is wrong.
         hard: Positions of labels that models contradict and that are no suspects, the likeliest
             wrong first: hard, or wrong; nothing is claimed of them.
-        natural: Whether errors look like people's, not random ones: the noise rate is a lower bound
-            then.
-        weighting: How often to draw each example, where `dris.weights` was asked.
+        natural: Errors look like people's, not random: the noise rate is a lower bound.
 
     >>> import dris
     >>> few = LabelledData.of(np.eye(2), [0, 1], classes=("cat", "dog"))
@@ -138,8 +142,6 @@ class Decision:
     sample_weight: NDArray[np.float64] | None = None
     hard: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     natural: bool = False
-    _scorer: list[Scorer] = field(default_factory=list, init=False, repr=False)
-    _neighbours: list[Neighbours | None] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kept", read_only(self.kept, np.int64))
@@ -198,12 +200,10 @@ class Decision:
             return "not to be trusted"
         return "nothing" if limit.share < self.contradicted else "something"
 
-    @property
+    @cached_property
     def neighbours(self) -> Neighbours | None:
         """Distances between rows, computed when first asked for; None where nothing trained."""
-        if not self._neighbours:
-            self._neighbours.append(None if self.ensemble is None else neighbours_of(self.ensemble))
-        return self._neighbours[0]
+        return None if self.ensemble is None else self.ensemble.neighbours
 
     @property
     def near_duplicates(self) -> list[NDArray[np.int64]]:
@@ -219,10 +219,7 @@ class Decision:
 
     @property
     def annotators(self) -> Annotators | None:
-        """The people who labelled, each with their quality, and which rows need another opinion.
-
-        None where the labels are one person's.
-        """
+        """The people who labelled, and rows that need another opinion; None for one person."""
         return judge_annotators(self)
 
     @property
@@ -250,46 +247,46 @@ class Decision:
         A score leaves canaries out of all: it is of labels that were flipped.
         """
         check_weighting(score, smoothing=smoothing, exponent=exponent)
-        if self.ensemble is None:
-            raise InputError("no proxy trained on so little data, so that nothing can be weighted")
-        n, by_score = len(self.data), score != P_WRONG
+        ensemble = self._trained("nothing can be weighted")
+        n, plan = len(self.data), None
         at = self.kept if of == "kept" else np.arange(n)
-        if by_score and of == "all":
-            at = np.flatnonzero(~self.ensemble.planted)
         probabilities, weights = np.zeros(n), np.zeros(n)
-        if not by_score:
-            probabilities[at] = 1 / at.size
-            weights[at] = np.asarray(self.sample_weight)[at]
-            return Weighting(score, probabilities, weights)
-        values = SCORES[score](self.ensemble.dynamics)[at]
-        plan = importance(values, smoothing=smoothing, weight_exponent=exponent)
-        probabilities[at], weights[at] = plan.probabilities, plan.weights
+        if score == P_WRONG:
+            probabilities[at], weights[at] = 1 / at.size, np.asarray(self.sample_weight)[at]
+        else:
+            at = at if of == "kept" else np.flatnonzero(~ensemble.planted)
+            values = SCORES[score](ensemble.dynamics)[at]
+            plan = importance(values, smoothing=smoothing, weight_exponent=exponent)
+            probabilities[at], weights[at] = plan.probabilities, plan.weights
         return Weighting(score, probabilities, weights, plan)
 
     def at(self, keep: float) -> Choice:
         """What the same rule would keep of another share, and the limits on that."""
+        ensemble, rule = self._trained("there is no other share"), self.used or "rank_variance"
+        return choose_rows(ensemble, self.judgement, keep=keep, rule=rule)
+
+    def _trained(self, why: str) -> Ensemble:
         if self.ensemble is None:
-            raise InputError("no proxy trained on so little data, so that there is no other share")
-        rule = self.used or "rank_variance"
-        return choose_rows(self.ensemble, self.judgement, keep=keep, rule=rule)
+            raise InputError(f"no proxy trained on so little data, so that {why}")
+        return self.ensemble
 
     def score(self, x: Any, y: Any = None) -> NewRows:
-        """P(wrong) and the suggested label of rows that arrived later; the ensemble stays as it is.
+        """P(wrong) and the suggested label of rows that arrived later, for tables of numbers.
 
-        Two small models train at the first call and are kept. For tables of numbers.
+        Two small models train at the first call and are kept.
 
         Args:
             x: An array or a frame with the columns of the data.
             y: Their labels, where they have any.
         """
-        if self.ensemble is None:
-            raise InputError("no proxy trained on so little data, so that nothing can be scored")
-        if not self._scorer:
-            self._scorer.append(Scorer(self.ensemble))
-        return self._scorer[0].score(x, y)
+        return self._scorer.score(x, y)
+
+    @cached_property
+    def _scorer(self) -> Scorer:
+        return Scorer(self._trained("nothing can be scored"))
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as plain values, ready for JSON; what every command prints as JSON."""
+        """The decision as plain values: what every command prints as JSON."""
         rate = self.noise_rate
         hides = self.judgement is not None and self.judgement.hides
         untrue = hides or self.limit_says == "not to be trusted"
@@ -393,7 +390,7 @@ class Decision:
         return frame_of(columns)
 
     def recipe(self) -> dict[str, Any]:
-        """Everything needed to do it again, as values that JSON can hold."""
+        """How to do it again, as values that JSON can hold."""
         made: Mapping[str, Any] = {} if self.ensemble is None else self.ensemble.recipe()
         reading = dict(self.data.origin.reading)
         return {**made, "reading": reading, "keep": self.keep, "rule": self.rule}

@@ -1,9 +1,9 @@
 """The proxies that trained on the data, with canaries among its labels: what a decision rests on.
 
-Canaries are planted first, in given labels that nobody vouches for. With folds that is all: proxies
-train on the given labels and assess the planted ones out of fold, so that a canary is a row like
-any other to them. Without folds, or for a rule that reads what proxies record of their own training
-data, they train on the planted labels and never see the others.
+Canaries are planted first, in given labels that nobody vouches for. With folds, proxies train on
+the given labels and assess the planted ones out of fold, so that a canary is a row like any other
+to them. Without folds, or for a rule that reads what proxies record of their own training data,
+they train on the planted labels and never see the others.
 """
 
 import importlib.util
@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.certify.limits import CorruptionLimit, canary_mask, data_limits
+from dris.core.checks.neighbours import Neighbours, find_neighbours
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.annotators import Consensus, find_consensus
-from dris.core.noise.assessment import Assessment, assess
+from dris.core.noise.assessment import Assessment, LabelSide, assess
 from dris.core.noise.canaries import Canaries, plant_canaries
+from dris.core.noise.noise_rate import NoiseRate
+from dris.core.noise.views import Views
 from dris.core.scores.formulas import SCORES
 from dris.core.streams import rng_for
 from dris.core.validate import alignment
@@ -31,10 +34,10 @@ from dris.learn.engines.processes import Progress, enter_phase
 from dris.learn.extras import require
 from dris.learn.proxies import default_recipe, recipe_within_budget, train_proxies
 from dris.learn.store.run_store import Store
-from dris.learn.trainers.job import Columns
+from dris.learn.trainers.job import Columns, Data
 from dris.learn.trainers.registry import trainer_of
+from dris.learn.trainers.stacked.stack import as_features
 from dris.learn.trees import suit_trees, tree_probabilities
-from dris.pipeline.annotators import model_opinions, weigh_answers
 from dris.pipeline.settings import DEFAULTS, NO_ENCODER, Settings
 
 MAX_RECORDED_VALUES = 5_000_000  # per column (K·E·N); beyond, only the scored epoch is kept
@@ -46,6 +49,8 @@ MAX_CLASSES_IN_FOLD, MAX_COLUMNS_IN_FOLD = 64, 1_000
 FEW_FOLDS = 2  # where there are many examples, or every fold trains a network
 ENOUGH_CANARIES, MAX_CANARY_SHARE = 290, 0.1  # of a kind on small data, but never a larger share
 MIN_PICTURE_ACCURACY = 0.5  # held out; below it, proxies can hardly read the pictures
+MAX_COMPARED_VALUES = 1 << 28  # of a table; rows of larger ones are not compared
+MIN_DOUBT = 0.1  # P(wrong) from which on annotated rows need another opinion
 _PILOTED = ("hard", "confusable")
 
 
@@ -59,22 +64,16 @@ class Ensemble:
     settings: Settings  # what was asked for, with the models that were chosen
     notes: tuple[str, ...] = ()  # what the user should know, a sentence each
     features: NDArray[np.float32] | None = None  # what an encoder made of images, if one did
-    # whether canaries were assessed out of fold only, by proxies that trained on the given labels
-    only_assessed: bool = False
-    # whether the models are somebody else's, not proxies that were trained here
-    imported: bool = False
-    # boosted trees' out-of-fold probabilities (N, C), where they earn their cost
-    trees: NDArray[np.float32] | None = None
+    only_assessed: bool = False  # canaries out of fold only; proxies trained on the given labels
+    imported: bool = False  # the models are somebody else's
+    trees: NDArray[np.float32] | None = None  # boosted trees' out-of-fold probabilities (N, C)
 
     @cached_property
     def assessment(self) -> Assessment:
-        """What is thought of every label: computed once, and read by whatever decides.
-
-        By the proxies, and by the answers of several annotators where there are such.
-        """
+        """What proxies, and the answers of several annotators, say of every label."""
         if self.consensus is None:
             return self._by_proxies
-        return weigh_answers(self._by_proxies, self.consensus, self.data.trusted)
+        return _weigh_answers(self._by_proxies, self.consensus, self.data.trusted)
 
     @cached_property
     def consensus(self) -> Consensus | None:
@@ -82,7 +81,7 @@ class Ensemble:
         answers, views = self.data.answers, self._by_proxies.views
         if answers is None:
             return None
-        models = None if views is None else model_opinions(views)
+        models = None if views is None else _model_opinions(views)
         return find_consensus(answers, len(self.data.classes), models)
 
     @cached_property
@@ -108,10 +107,7 @@ class Ensemble:
 
     @cached_property
     def view(self) -> Dynamics:
-        """What choosing and certifying may look at: where a canary is one example among others.
-
-        Canaries that nobody trained on are that out of fold only.
-        """
+        """What choosing and certifying may look at: where a canary is one example among others."""
         side = self.dynamics.out_of_fold
         if side is None or not self.only_assessed:
             return self.dynamics
@@ -119,13 +115,22 @@ class Ensemble:
 
     @property
     def table(self) -> Any:
-        """What the proxies learned from, as a table: features where an encoder made some.
-
-        Images are one where stacked proxies read them as such.
-        """
+        """What the proxies learned from, as a table where stacked proxies read images as such."""
         x = self.data.x if self.features is None else self.features
         models = self.settings.models
         return x.reshape(len(x), -1) if x.ndim == 4 and models and _are_stacked(models) else x
+
+    @cached_property
+    def neighbours(self) -> Neighbours | None:
+        """What distances between rows show, in what proxies learn from; None without columns."""
+        data, x = self.data, self.table
+        if x.ndim == 4:
+            x = x.reshape(len(x), -1)
+        if not x.shape[1] or x.size > MAX_COMPARED_VALUES:
+            return None
+        table = as_features(Data(x, data.labels), scaling(data, self.features)).x
+        rng = rng_for(self.settings.seed, "neighbours")
+        return find_neighbours(np.asarray(table, dtype=np.float32), data.copies, rng=rng)
 
     @cached_property
     def planted(self) -> NDArray[np.bool_]:
@@ -150,7 +155,7 @@ class Ensemble:
         return float(side.snapshot("correct").mean())
 
     def recipe(self) -> dict[str, Any]:
-        """Everything needed to do it again, as values that JSON can hold."""
+        """How to do it again, as values that JSON can hold."""
         from dris import __version__
 
         return {
@@ -160,6 +165,51 @@ class Ensemble:
             "proxies": list(self.dynamics.provenance.get("proxies", [])),
             "notes": list(self.notes),
         }
+
+
+def _model_opinions(views: Views) -> NDArray[np.float64]:
+    """The mean probability of each class out of fold, (N, C)."""
+    mean = np.asarray(views.values.mean(axis=0) / views.spread)
+    if views.columns is None:
+        return mean
+    whole = np.repeat(mean[:, -1:], views.classes, axis=1)
+    np.put_along_axis(whole, views.columns.astype(np.int64), mean[:, :-1], axis=1)
+    return whole
+
+
+def _weigh_answers(
+    assessment: Assessment, found: Consensus, trusted: NDArray[np.bool_]
+) -> Assessment:
+    """The same assessment with P(wrong) by the annotators' answers as well as by the models.
+
+    Annotators who make the same mistakes hide them, so the noise rate is a lower bound.
+    """
+    own, views, rate = assessment.given.labels, assessment.views, assessment.noise_rate
+    if own is None or views is None or rate is None:
+        return assessment
+    n, truth = len(own), found.truth.copy()
+    truth[trusted] = np.arange(truth.shape[1]) == own[trusted][:, None]
+    wrong = 1 - truth[np.arange(n), own]
+    others = truth.copy()
+    others[np.arange(n), own] = -1
+    seen = truth
+    if views.columns is not None:
+        single = np.take_along_axis(truth, views.columns.astype(np.int64), axis=1)
+        seen = np.column_stack([single, np.maximum(1 - single.sum(axis=1), 0)])
+    likely = float(wrong.mean())
+    side = LabelSide(own, wrong)
+    return replace(
+        assessment,
+        shown=side,
+        given=side,
+        suggested=truth.argmax(axis=1),
+        p_suggested=truth.max(axis=1),
+        other=others.argmax(axis=1),
+        contradicted=wrong >= MIN_DOUBT,
+        training_weights=1 - wrong,
+        noise_rate=NoiseRate(likely, max(rate.high, likely), likely),
+        truth=seen,
+    )
 
 
 def scores_of(dynamics: Dynamics) -> dict[str, NDArray[np.float64]]:
@@ -178,9 +228,9 @@ def import_dynamics(
     data: LabelledData, dynamics: Dynamics, settings: Settings = DEFAULTS
 ) -> Ensemble:
     """Dynamics that somebody else recorded on this data, in the order of the data; no canaries."""
-    order = alignment(dynamics.ids, data.ids)
+    there, wanted = dynamics.ids, data.ids
+    order = alignment(there, wanted)
     if order is None:
-        there, wanted = dynamics.ids, data.ids
         raise InputError(
             f"the imported dynamics are of {there.size} examples, such as {there[0]}, and the data "
             f"has {wanted.size}, such as {wanted[0]}; name the data's column of the same ids "
@@ -208,11 +258,7 @@ def train_ensemble(
     only_assessed: bool = False,
     gradient_norm: bool = False,
 ) -> Ensemble:
-    """Plant canaries, train proxies, and hold on to both.
-
-    With `only_assessed`, and folds, proxies train on the given labels and are asked about the
-    planted ones; otherwise they train on the planted ones.
-    """
+    """Plant canaries and train proxies; with `only_assessed`, and folds, on the given labels."""
     if data.x.ndim == 4:
         enter_phase(progress, "features")
     features, read_how = _encode(data, settings, device, store)
@@ -241,11 +287,9 @@ def train_ensemble(
         "engine": engine,
         "standardize": scaling(data, features),
         "recipe": budget,
+        "gradient_norm": gradient_norm,
+        "scored_epoch": chosen.scored_epoch,
     }
-    if gradient_norm:
-        how["gradient_norm"] = True
-    if chosen.scored_epoch is not None:
-        how["scored_epoch"] = chosen.scored_epoch
     large = chosen.proxies * chosen.epochs * len(data) > MAX_RECORDED_VALUES
     if large:
         how["record"] = "scored"
@@ -276,16 +320,12 @@ def train_ensemble(
     if apart and canaries:
         labels, how["judged"] = data.labels, labels
     dynamics = train_proxies(x, labels, seed=chosen.seed, progress=progress, **how)
-    notes = (*data.notes, *notes)
-    trees, held = None, dynamics.probabilities
-    tabular = held is not None and features is None and not settings.models
-    if tabular and held is not None and suit_trees(x, len(data.classes)):
+    notes, trees, held = (*data.notes, *notes), None, dynamics.probabilities
+    own = features is None and not settings.models
+    if held is not None and own and suit_trees(x, len(data.classes)):
         enter_phase(progress, "trees")
         trees = tree_probabilities(
-            x,
-            labels,
-            held.fold[0],
-            len(data.classes),
+            *(x, labels, held.fold[0], len(data.classes)),
             seed=chosen.seed,
             ids=data.ids,
             store=store,
@@ -322,9 +362,11 @@ def _plant(data: LabelledData, settings: Settings, pilot: Dynamics | None) -> tu
             given = {"top_two": top_two} if kind == "confusable" else {"gap": gap, "hardest": 0.25}
         if kind == "matrix":
             given = {"matrix": settings.matrix}
+        # On small data a larger share, so that a few stray canaries do not set the gate.
+        enough = min(MAX_CANARY_SHARE, ENOUGH_CANARIES / max(int((~avoid).sum()), 1))
         canaries = plant_canaries(
             labels,
-            share=_canary_share(settings, int((~avoid).sum())),
+            share=settings.share if avoid.all() else max(settings.share, enough),
             kind=kind,
             rng=rng_for(settings.seed, "canaries", kind),
             classes=len(data.classes),
@@ -339,8 +381,7 @@ def _plant(data: LabelledData, settings: Settings, pilot: Dynamics | None) -> tu
 def _pilot_views(dynamics: Dynamics) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """What `plant_canaries` asks of a pilot: the gap, and the two likeliest classes (N, 2).
 
-    The gap is the mean over proxies of the distance, in logits, between the label and its
-    rival: small where an example is contested, large for the easy and for the surely wrong.
+    The gap is the mean over proxies of the distance, in logits, between the label and its rival.
     The two classes are the label and the rival that most proxies see, the likelier one first.
     """
     labels = np.asarray(dynamics.labels, dtype=np.int64)
@@ -351,13 +392,6 @@ def _pilot_views(dynamics: Dynamics) -> tuple[NDArray[np.float64], NDArray[np.in
     right = dynamics.snapshot("correct").mean(axis=0) > 0.5
     first, second = np.where(right, labels, rival), np.where(right, rival, labels)
     return np.abs(margin).mean(axis=0), np.stack((first, second), axis=1)
-
-
-def _canary_share(settings: Settings, places: int) -> float:
-    """The share asked for; on small data more, so that a few stray canaries do not set the gate."""
-    if not places:
-        return settings.share
-    return max(settings.share, min(MAX_CANARY_SHARE, ENOUGH_CANARIES / places))
 
 
 def _encode(
@@ -435,9 +469,8 @@ def _heads(settings: Settings) -> tuple[str, ...]:
     """Models for a table: hidden layers, and one linear, which is right more often on small ones.
 
     Every other hidden layer, and the linear model, reads untangled columns: on small data with
-    redundant columns, models that do not are far from done. For rules that assess out of fold;
-    those that read how much proxies differ want them of a kind. Linear models that have converged
-    are copies of each other, so there is one at most.
+    redundant columns, models that do not are far from done. Linear models that have converged are
+    copies of each other, so there is one at most.
     """
     hidden = ("mlp", "untangled_mlp") * (settings.proxies // 2)
     return (*hidden[: settings.proxies - 1], "untangled_linear")
@@ -448,17 +481,14 @@ def _are_stacked(models: Sequence[Any]) -> bool:
 
 
 def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool) -> int | None:
-    """How many folds: those asked for where models are stacked, fewer where each costs minutes.
-
-    A network that somebody named trains on everything, as in the paper.
-    """
+    """How many folds: those asked for where models are stacked, fewer where each costs minutes."""
     if asked is None or _are_stacked(models):
         return asked
+    # A network that somebody named trains on everything, as in the paper.
     return None if named or large else min(asked, FEW_FOLDS)
 
 
 def _half_of(progress: Progress | None, half: int) -> Progress | None:
-    """The progress of one of two equal parts."""
     if progress is None:
         return None
     return lambda done, total: progress(half * total + done, 2 * total)

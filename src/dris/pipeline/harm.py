@@ -1,13 +1,13 @@
 """What following a decision changes, measured without the truth.
 
-The decision is made again inside each training fold, by models that saw neither the row nor the
-fold; models trained on what it keeps and models trained on everything then predict the rows that
-were held out. Their given labels are noisy too, so each prediction is credited by the inverse of
-the estimated noise: on average over errors like these that is accuracy on the true labels.
+The decision is made again inside each training fold; models trained on what it keeps and models
+trained on everything then predict the held-out rows. Their given labels are noisy too, so each
+prediction is credited by the inverse of the estimated noise matrix (true, given): on average over
+errors like these that is accuracy on the true labels.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -121,15 +121,13 @@ def measure_harm(
     """Make the decision again in each of four folds, and compare what models learn from it.
 
     None where so many rows are copies of each other, or of one group, that there are no four folds.
-    Where rows are few, folds are drawn two or three times and the answers averaged: which rows fall
-    together matters then; the errors are those of one draw, for the rows are the same.
+    Where rows are few, two or three draws of folds are averaged; the errors are those of one draw,
+    for the rows are the same.
 
     `x` are features on one scale, dense or sparse. `prepare` is given the positions that are looked
     at and the fold of each, and makes what decides anew inside each fold: the decision's own way
     first; its rows are places among those. `credit` is what predicting a class is worth where a
     label is given, (given, predicted). `folds` are those to begin with, such as the proxies' own.
-    `estimators` are further classifiers to compare, by name. What `flatters` knows the held-out
-    labels.
     """
     n = len(given)
     repeats = next((times for rows, times in REPEATS if n < rows), 1)
@@ -158,7 +156,8 @@ def measure_harm(
         kept = np.mean([np.unique(a[own].rows).size / len(a["everything"].rows) for a in arms])
         harm = _compare(predictions, list(arms[0]), names, given, fold, credit)
         measured.append(replace(harm, kept=float(kept), flatters=flatters))
-    return _mean(measured)
+    averaged: Harm = _mean(measured)
+    return averaged
 
 
 def _predict(
@@ -168,19 +167,17 @@ def _predict(
 
     A row that is trained on with another label stands behind the others as a row of its own.
     """
-    trainings = [training for arm in arms for training in arm.values()]
-    rows, labels, sets = [np.arange(len(fold))], [given], []
-    for training in trainings:
+    rows, labels, sets = np.arange(len(fold)), given, []
+    for training in (training for arm in arms for training in arm.values()):
         changed = training.labels != given[training.rows]
         at = training.rows.copy()
-        at[changed] = sum(map(len, rows)) + np.arange(changed.sum())
-        rows.append(training.rows[changed])
-        labels.append(training.labels[changed])
+        at[changed] = len(rows) + np.arange(changed.sum())
+        rows = np.concatenate((rows, training.rows[changed]))
+        labels = np.concatenate((labels, training.labels[changed]))
         sets.append(at)
-    every = x if not sum(map(len, rows[1:])) else x[np.concatenate(rows)]
-    y, predictions = np.concatenate(labels), {}
+    every, predictions = x if len(rows) == len(fold) else x[rows], {}
     for name, head in HEADS.items():
-        answers = predict_after(every, y, classes, sets, head=head, seed=seed)
+        answers = predict_after(every, labels, classes, sets, head=head, seed=seed)
         by_fold = answers.reshape(FOLDS, len(arms[0]), -1)[:, :, : len(fold)]
         held_out = np.take_along_axis(by_fold, fold[None, None], axis=0)[0]
         predictions[name] = np.asarray(held_out, dtype=np.int64)
@@ -190,7 +187,6 @@ def _predict(
 def _fit_and_predict(
     model: Any, x: Any, arms: list[dict[str, Training]], fold: Positions
 ) -> Labels:
-    """The same with a classifier of scikit-learn."""
     from sklearn.base import clone
 
     predictions = np.empty((len(arms[0]), len(fold)), dtype=np.int64)
@@ -233,10 +229,9 @@ def _compare(
 
 
 def _change(paired: Floats, fold: Positions) -> Change:
-    """The mean of paired differences, with the larger of two standard errors.
+    """The mean of paired differences, with the larger of the errors by row and by fold.
 
-    One counts rows as independent, the other folds: a decision that came out differently in one
-    fold moves all of its rows together.
+    A decision that came out differently in one fold moves all of its rows together.
     """
     by_row = paired.std(ddof=1) / np.sqrt(paired.size)
     means = np.array([paired[fold == f].mean() for f in range(FOLDS)])
@@ -244,28 +239,15 @@ def _change(paired: Floats, fold: Positions) -> Change:
     return Change(100 * float(paired.mean()), 100 * float(max(by_row, by_fold)))
 
 
-def _mean(draws: Sequence[Harm]) -> Harm:
-    """The mean of several draws of folds."""
+def _mean(draws: Sequence[Any]) -> Any:
+    """The mean of what several draws of folds gave, number by number."""
     first = draws[0]
-    others, over = first.others, [one.over_random for one in draws if one.over_random is not None]
-    return replace(
-        first,
-        change=_mean_change([one.change for one in draws]),
-        others={name: _mean_change([one.others[name] for one in draws]) for name in others},
-        classes=_mean_classes([one.classes for one in draws]),
-        kept=float(np.mean([one.kept for one in draws])),
-        other_classes={n: _mean_classes([one.other_classes[n] for one in draws]) for n in others},
-        over_random=_mean_change(over) if over else None,
-    )
-
-
-def _mean_classes(draws: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {name: float(np.mean([one[name] for one in draws])) for name in draws[0]}
-
-
-def _mean_change(changes: Sequence[Change]) -> Change:
-    points, errors = zip(*((change.points, change.error) for change in changes), strict=True)
-    return Change(float(np.mean(points)), float(np.mean(errors)))
+    if isinstance(first, Harm | Change):
+        parts = {f.name: _mean([getattr(one, f.name) for one in draws]) for f in fields(first)}
+        return replace(first, **parts)
+    if isinstance(first, dict):
+        return {name: _mean([one[name] for one in draws]) for name in first}
+    return float(np.mean(draws)) if isinstance(first, float) else first
 
 
 def resample(rows: Positions, weights: Floats) -> Positions:
@@ -277,16 +259,3 @@ def resample(rows: Positions, weights: Floats) -> Positions:
     ends = np.cumsum(weights) * (rows.size / weights.sum())
     times = np.diff(np.floor(ends + 0.5), prepend=0.0).astype(np.int64)
     return np.repeat(rows, times)
-
-
-def credit_of(noise: Floats) -> Floats:
-    """The inverse of a noise matrix (true, given): what each prediction is worth, (given, class).
-
-    Averaged over the labels that a row of true class y may be given, predicting y is worth 1 and
-    any other class 0.
-
-    >>> credit = credit_of(np.array([[0.9, 0.1], [0.2, 0.8]]))
-    >>> (np.array([0.9, 0.1]) @ credit).round(6).tolist()
-    [1.0, 0.0]
-    """
-    return np.asarray(np.linalg.inv(noise))

@@ -18,15 +18,11 @@ ANSWERS: tuple[Answer, ...] = ("fine", "above", "cannot tell")  # in the order o
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoiseCheck:
-    """Whether the noise rate stays within a limit.
-
-    It says "fine" where the whole range of the noise rate is within the limit, "above" where it is
-    beyond, "cannot tell" where the limit lies inside or nothing can be estimated.
-    """
+    """Whether the whole range of the noise rate is within a limit, or above it."""
 
     says: Answer
     reason: str  # the numbers, or why there are none
-    max_noise: float  # the limit
+    max_noise: float
     decision: Decision  # what `dris.clean` decides, without the harm check
 
     @property
@@ -63,22 +59,23 @@ def check_noise(decision: Decision, max_noise: float) -> NoiseCheck:
     """Compare a decision's noise rate with a limit."""
     check_limit(max_noise)
     limit, rate = f"the limit of {percent(max_noise)} %", decision.noise_rate
-    unknown = _why_unknown(decision)
-    if unknown or rate is None:
-        return NoiseCheck("cannot tell", unknown, max_noise, decision)
-    if rate.low > max_noise:
-        return NoiseCheck("above", f"noise rate {rate}, above {limit}", max_noise, decision)
-    if decision.natural:
-        known = f"{percent(rate.low)} % or more of the labels are wrong"
-        reason = f"{known}, but these errors are not random and more may be there; {limit}"
-        return NoiseCheck("cannot tell", f"{reason} may be passed", max_noise, decision)
-    if rate.high <= max_noise:
-        return NoiseCheck("fine", f"noise rate {rate}, within {limit}", max_noise, decision)
-    return NoiseCheck("cannot tell", f"noise rate {rate}, around {limit}", max_noise, decision)
+    says: Answer = "cannot tell"
+    reason = _why_unknown(decision)
+    if not reason and rate is not None:
+        if rate.low > max_noise:
+            says, reason = "above", f"noise rate {rate}, above {limit}"
+        elif decision.natural:
+            known = f"{percent(rate.low)} % or more of the labels are wrong"
+            reason = f"{known}, but these errors are not random and more may be there; {limit} "
+            reason += "may be passed"
+        elif rate.high <= max_noise:
+            says, reason = "fine", f"noise rate {rate}, within {limit}"
+        else:
+            reason = f"noise rate {rate}, around {limit}"
+    return NoiseCheck(says, reason, max_noise, decision)
 
 
 def _why_unknown(decision: Decision) -> str:
-    """Why nothing can be said of the noise rate; nothing where it can."""
     data, ensemble = decision.data, decision.ensemble
     if len(data) < MIN_ROWS_TO_CLEAN or len(data.classes) < 2:
         what = f"{len(data):,} rows of {len(data.classes):,} classes"

@@ -1,8 +1,8 @@
 """Probabilities that somebody else's cross-validated model gives, in place of our proxies.
 
-A matrix with a row for each example and a column for each class: in memory, as .npy in the order of
-the data and its classes, or as .csv or .parquet whose columns are named like the classes, with the
-column id where the rows are in another order.
+A row for each example and a column for each class: in memory, as .npy in the order of the data and
+its classes, or as .csv or .parquet with columns named like the classes, and id where the rows are
+in another order.
 """
 
 from collections.abc import Sequence
@@ -41,35 +41,32 @@ def read_probabilities(paths: Sequence[Path], classes: Sequence[str] = ()) -> Pr
     A CSV file whose columns are named like the `classes` holds them, however wrong its numbers are,
     and so does an array with a column for each.
     """
-    if len(paths) != 1 or not paths[0].is_file():
-        return None
     path = paths[0]
-    if path.suffix == ".parquet":
-        with reading(path, "table of probabilities"):
+    if len(paths) != 1 or not path.is_file() or path.suffix not in (".parquet", ".csv", ".npy"):
+        return None
+    if path.suffix == ".npy":
+        values = stored_npy(path).whole()
+        if not (values.ndim == 2 and values.shape[0] > values.shape[1] > 1):
+            return None
+        values = values.astype(np.float64)
+        meant = values.shape[1] == len(classes)
+        return Probabilities(values) if meant or _sum_to_one(values) else None
+    with reading(path, "table of probabilities"):
+        if path.suffix == ".parquet":
             from pyarrow.parquet import read_table
 
             return _of_table(read_table(path), path)
-    if path.suffix == ".csv":
-        with reading(path, "table of probabilities"):
-            from pyarrow import csv
+        from pyarrow import csv
 
-            table = csv.read_csv(path)
-            meant = bool(classes) and {*table.column_names} - {ID} == {*classes}
-            try:
-                held = _of_table(table, path)
-            except InputError:
-                if meant:
-                    raise
-                return None  # words: the other reader says which
-            return held if meant or _sum_to_one(held.values) else None
-    if path.suffix != ".npy":
-        return None
-    values = stored_npy(path).whole()
-    tall = values.ndim == 2 and values.shape[0] > values.shape[1] > 1
-    meant = tall and values.shape[1] == len(classes)
-    if not meant and not (tall and _sum_to_one(values.astype(np.float64))):
-        return None
-    return Probabilities(values.astype(np.float64))
+        table = csv.read_csv(path)
+        meant = bool(classes) and {*table.column_names} - {ID} == {*classes}
+        try:
+            held = _of_table(table, path)
+        except InputError:
+            if meant:
+                raise
+            return None  # words: the other reader says which
+        return held if meant or _sum_to_one(held.values) else None
 
 
 def as_probabilities(values: Any) -> Probabilities:
@@ -105,14 +102,10 @@ def import_probabilities(
     right = float((p.argmax(axis=1) == data.labels).mean())
     if right < 1 / len(data.classes):
         notes.append(
-            f"they predict {right:.0%} of the labels, fewer than by chance: are the columns "
-            f"{_in_order(data)}?"
+            f"they predict {right:.0%} of the labels, fewer than by chance: are the columns in the "
+            f"order of the classes {listed(list(data.names))}?"
         )
     return replace(ensemble, notes=(*data.notes, *notes))
-
-
-def _in_order(data: LabelledData) -> str:
-    return f"in the order of the classes {listed(list(data.names))}"
 
 
 def _align(data: LabelledData, given: Probabilities) -> NDArray[np.float64]:
@@ -148,7 +141,10 @@ def _align(data: LabelledData, given: Probabilities) -> NDArray[np.float64]:
             )
         p = p[order]
     if not (p.argmax(axis=1) == data.labels).any():
-        raise InputError(f"probabilities contradict every label; give columns {_in_order(data)}")
+        raise InputError(
+            "probabilities contradict every label; give columns in the order of the classes "
+            f"{listed(list(data.names))}"
+        )
     return p
 
 

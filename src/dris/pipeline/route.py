@@ -29,12 +29,7 @@ from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.stack import as_features
 from dris.pipeline.choice import MIN_ROWS_TO_CLEAN, MIN_ROWS_TO_PRUNE, check_rule, choose_rows
 from dris.pipeline.decision import P_WRONG, SMOOTHING, Decision, check_weighting
-from dris.pipeline.ensemble import (
-    Ensemble,
-    import_dynamics,
-    scaling,
-    train_ensemble,
-)
+from dris.pipeline.ensemble import Ensemble, import_dynamics, scaling, train_ensemble
 from dris.pipeline.harm import (
     FOLDS,
     HEADS,
@@ -42,15 +37,13 @@ from dris.pipeline.harm import (
     Harm,
     Positions,
     Training,
-    credit_of,
     measure_harm,
     resample,
 )
-from dris.pipeline.neighbours import KEEP_ONE, LIST, check_near_duplicates, keep_one
+from dris.pipeline.lists import KEEP_ONE, LIST, check_near_duplicates, keep_one, list_suspects
 from dris.pipeline.noise_check import NoiseCheck, check_limit, check_noise
 from dris.pipeline.probabilities import import_probabilities
 from dris.pipeline.settings import Settings
-from dris.pipeline.suspects import list_suspects
 from dris.pipeline.wording import ALL_KEPT, EVERYTHING, MIN_ROWS_TO_MEASURE
 
 # Rules that need not know what proxies recorded of their own training rows.
@@ -78,12 +71,8 @@ def decide(
     estimator: Any = None,
     fix: bool = False,
 ) -> Decision:
-    """Decide what to train on, which labels to look at, and what can be promised.
-
-    The public verbs are this with a share (`dris.prune`) and without (`dris.clean`); `Options`
-    says what each parameter is.
-    """
-    how = replace(Settings(), seed=seed) if settings is None else settings
+    """What `dris.prune` is with a share, and `dris.clean` without; see `Options`."""
+    how = Settings(seed=seed) if settings is None else settings
     if isinstance(rule, Rule):
         rule = rule_of(rule)
         rule = rule.name if rule.name in RULES else rule
@@ -172,21 +161,17 @@ def decide_by(
 
 
 def _hard(ensemble: Ensemble) -> Positions:
-    """Labels that models contradict and that are no suspects, the likeliest wrong first."""
     held, trusted = ensemble.assessment, ensemble.data.trusted
     at = np.flatnonzero(held.contradicted & ~held.given.suspects & ~trusted)
     return at[np.argsort(-held.given.wrong[at], kind="stable")]
 
 
 def _is_natural(ensemble: Ensemble, judgement: Judgement | None) -> bool:
-    """Whether errors go to lookalikes, or are more plausible than planted ones and not uniform.
-
-    Several annotators share mistakes, which hides them.
-    """
+    """Whether errors go to lookalikes, or are more plausible than planted ones and not uniform."""
     posterior = ensemble.assessment.posterior
     families = {} if posterior is None else posterior.families
     if families.get("lookalike", 0.0) > SUSPECT or ensemble.data.answers is not None:
-        return True
+        return True  # several annotators share mistakes, which hides them
     regime = None if judgement is None else judgement.regime
     return regime == "natural noise" and families.get("uniform", 0.0) <= SUSPECT
 
@@ -220,8 +205,8 @@ def _fix(decision: Decision, ensemble: Ensemble) -> Decision:
 def follow_unless_harmful(decision: Decision, *, estimator: Any = None) -> Decision:
     """The decision with what following it changes; undone only where models surely lose by it.
 
-    With an explicit α the size is honoured: only a rule that surely loses to a random subset of
-    that size is replaced, by that subset.
+    With a keep fraction only a rule that surely loses to a random subset of that size is replaced,
+    by that subset.
     """
     data, ensemble = decision.data, decision.ensemble
     few = len(data) < (MIN_ROWS_TO_CLEAN if decision.keep is None else MIN_ROWS_TO_PRUNE)
@@ -242,7 +227,21 @@ def follow_unless_harmful(decision: Decision, *, estimator: Any = None) -> Decis
         soft = harm.others.get("weights")
         if soft is not None and soft.says == "helps":
             why += f", weighting them would raise it ({soft}; dris weights)"
-        return _keep_everything(decision, harm, why)
+        suspects = decision.suspects
+        if suspects is not None:
+            suspects = replace(suspects, dropped=np.zeros(len(suspects), dtype=np.bool_))
+        return replace(
+            decision,
+            kept=np.arange(len(data)),
+            suspects=suspects,
+            rule=EVERYTHING,
+            used=None,
+            limits=(),
+            fixed=None,
+            harm=harm,
+            short=0,
+            notes=(*decision.notes, f"{why}{ALL_KEPT}; suspects are listed"),
+        )
     lead = harm.over_random
     if lead is not None and lead.says == "harms" and decision.rule != "random":
         drawn = decide_by(ensemble, keep=decision.keep, rule="random")
@@ -275,7 +274,7 @@ def _measure(decision: Decision, ensemble: Ensemble, estimator: Any) -> Harm | N
             data.labels,
             data.names,
             prepare,
-            credit=credit_of(assessment.noise_matrix(len(data.classes))),
+            credit=np.asarray(np.linalg.inv(assessment.noise_matrix(len(data.classes)))),
             folds=None if flatters or decision.keep is not None else _folds(ensemble),
             groups=data.groups,
             seed=ensemble.settings.seed,
@@ -359,7 +358,6 @@ def _as_decided(
 def _at_random(
     ensemble: Ensemble, chosen: Positions, inside: Positions, count: int, f: int
 ) -> Training:
-    """As many of the rows at random, with their given labels."""
     order = rng_for(ensemble.settings.seed, "harm", "random", f).permutation(inside)
     rows = np.sort(order[:count])
     return Training(rows, ensemble.data.labels[chosen[rows]])
@@ -419,24 +417,6 @@ def _inner_settings(decision: Decision, ensemble: Ensemble) -> Settings:
     )
 
 
-def _keep_everything(decision: Decision, harm: Harm | None, why: str) -> Decision:
-    suspects = decision.suspects
-    if suspects is not None:
-        suspects = replace(suspects, dropped=np.zeros(len(suspects), dtype=np.bool_))
-    return replace(
-        decision,
-        kept=np.arange(len(decision.data)),
-        suspects=suspects,
-        rule=EVERYTHING,
-        used=None,
-        limits=(),
-        fixed=None,
-        harm=harm,
-        short=0,
-        notes=(*decision.notes, f"{why}{ALL_KEPT}; suspects are listed"),
-    )
-
-
 class Options(ReadKeywords, total=False):
     """What every verb takes besides its own parameters: this, and the keywords of `read_data`."""
 
@@ -477,14 +457,9 @@ def clean(
             the least likely wrong.
         **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
 
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> x = rng.normal(size=(400, 3)) + 4 * y[:, None]
-    >>> given = np.where(np.arange(400) < 40, 1 - y, y)  # a tenth is wrong
-    >>> decision = clean(x, given, workers=1)
-    >>> bool((given != y)[decision.kept].mean() < 0.02)
-    True
+    >>> from sklearn.datasets import load_iris
+    >>> clean(*load_iris(return_X_y=True), workers=1)
+    Decision(150 of 150 kept by clean)
     """
     check_near_duplicates(near_duplicates)
     source, how = _prepare("clean", data, y, options)
@@ -503,18 +478,15 @@ def prune(
     """Keep a share of the examples, those most worth training on.
 
     Args:
-        data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
-        y: The labels of arrays and lists, one a row.
+        data: As for `dris.clean`.
+        y: As for `dris.clean`.
         keep: α, the largest share of the examples to keep.
         rule: "recommended" for the data, a name in `dris.RULES`, or a `dris.Rule`.
-        **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
+        **options: As for `dris.clean`.
 
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> decision = prune(rng.normal(size=(400, 3)) + y[:, None], y, keep=0.25, workers=1)
-    >>> decision.kept.size <= 100
-    True
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> prune(*load_breast_cancer(return_X_y=True), keep=0.25, workers=1)
+    Decision(142 of 569 kept by clean_then_hard)
     """
     source, how = _prepare("prune", data, y, options)
     return decide(source, keep=keep, rule=rule, **how)
@@ -537,20 +509,16 @@ def weights(
     the paper's (eq. 7) and canaries get 0 and 0, for their labels were flipped.
 
     Args:
-        data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
-        y: The labels of arrays and lists, one a row.
+        data: As for `dris.clean`.
+        y: As for `dris.clean`.
         score: "p_wrong", or one of `dris.SCORES`, such as "rank_variance".
         smoothing: ξ of a score, towards uniform draws.
         exponent: Of a score's weights: 1 is unbiased, 0 counts every draw alike.
-        **options: Of training and of the harm check (see `Options`), and of `dris.read_data`.
+        **options: As for `dris.clean`.
 
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> x = rng.normal(size=(400, 3)) + y[:, None]
-    >>> decision = weights(x, y, workers=1, check_harm=False)
-    >>> decision.weighting.weights.shape
-    (400,)
+    >>> from sklearn.datasets import load_iris
+    >>> weights(*load_iris(return_X_y=True), workers=1, check_harm=False).weighting.weights.shape
+    (150,)
     """
     check_weighting(score, smoothing=smoothing, exponent=exponent)
     source, how = _prepare("weights", data, y, options)
@@ -566,16 +534,13 @@ def check(data: Any, y: Any = None, *, max_noise: float, **options: Unpack[Optio
     """Say whether more labels are wrong than allowed: fine, above, or cannot tell.
 
     Args:
-        data: What `dris.read_data` takes or returns: a path, a frame, arrays, a data set.
-        y: The labels of arrays and lists, one a row.
+        data: As for `dris.clean`.
+        y: As for `dris.clean`.
         max_noise: The largest share of wrong labels that is fine.
-        **options: Of training (see `Options`), and of `dris.read_data`.
+        **options: As for `dris.clean`, without the harm check.
 
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> x = rng.normal(size=(400, 3)) + 2 * y[:, None]
-    >>> check(x, y, max_noise=0.05, workers=1).says
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> check(*load_breast_cancer(return_X_y=True), max_noise=0.05, workers=1).says
     'fine'
     """
     check_limit(max_noise)
@@ -590,7 +555,7 @@ _DECIDING = frozenset(Options.__annotations__) - _READING
 def _prepare(
     verb: str, data: Any, y: Any, options: Mapping[str, Any]
 ) -> tuple[LabelledData, dict[str, Any]]:
-    """Read the data unless that is done, and return the options that are left for `decide`."""
+    """The data, read unless it is, and the options that are left for `decide`."""
     unknown = sorted(set(options) - _READING - _DECIDING)
     if unknown:
         near = suggest_name(unknown[0], sorted(_READING | _DECIDING))
@@ -598,8 +563,8 @@ def _prepare(
             f"dris.{verb} has no parameter {', '.join(unknown)}{near}; what decides the result "
             "stands in settings=dris.Settings(...), a rule's parameters in rule=dris.Rule(...)"
         )
-    reading = {name: value for name, value in options.items() if name in _READING}
     deciding = {name: value for name, value in options.items() if name in _DECIDING}
+    reading: Any = {name: options[name] for name in options if name in _READING}
     if not isinstance(data, LabelledData):
         return read_data(data, y, **reading), deciding
     if reading or y is not None:

@@ -35,8 +35,8 @@ class NewRows:
 class Scorer:
     """A linear model and one with a hidden layer per fold, and the noise models that fit them.
 
-    Each row of the data is predicted by the models that left it out, to which the noise models are
-    fitted; a new row by the mean of all folds.
+    Noise models are fitted to predictions of the models that left a row out; a new row is
+    predicted by the mean of all folds.
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
@@ -52,7 +52,8 @@ class Scorer:
     def score(self, x: Any, y: Any = None) -> NewRows:
         """Score rows with the columns of the data, and labels if they have any."""
         data = self._data
-        views = self._predict(_same_columns(data, x)).mean(axis=1)
+        new = self._table(_same_columns(data, x))
+        views = np.stack([_answers(stack, new) for stack in self._fitted[0]]).mean(axis=1)
         if y is None:
             labels = views.mean(axis=0).argmax(axis=1)
         else:
@@ -85,10 +86,6 @@ class Scorer:
         order = fitting_order(self._data.ids[self._rows], self._trusted[self._rows])
         views = join_views(own, None, [self._labels])
         return stacks, fit_posterior(views, self._labels, order, rank=self._data.rank)
-
-    def _predict(self, x: NDArray[np.float32]) -> Floats:
-        """Class probabilities of new rows, (head, fold, N, C)."""
-        return np.stack([_answers(stack, self._table(x)) for stack in self._fitted[0]])
 
     def _table(self, new: NDArray[np.float32] | None) -> Any:
         """The training rows, or new ones, standardised by the training rows."""

@@ -18,10 +18,9 @@ from dris.data.formats import BY_NAME, suffix_for
 from dris.data.labelled import LabelledData
 from dris.data.outputs import ScoreFile, write_data, write_ids, write_scores
 from dris.data.writer import Writer
-from dris.pipeline.annotators import annotator_lines, opinion_lines
 from dris.pipeline.decision import Decision, Weighting
 from dris.pipeline.ensemble import scores_of
-from dris.pipeline.neighbours import neighbour_lines
+from dris.pipeline.lists import annotator_lines, neighbour_lines, opinion_lines
 from dris.pipeline.wording import REASONS, reasons
 from dris.report_page.page import write_page
 

@@ -14,9 +14,8 @@ from markupsafe import Markup
 
 from dris.core.errors import InputError
 from dris.data.writer import Writer
-from dris.pipeline.annotators import annotator_lines, opinion_lines
 from dris.pipeline.decision import Decision
-from dris.pipeline.neighbours import neighbour_lines
+from dris.pipeline.lists import annotator_lines, neighbour_lines, opinion_lines
 from dris.pipeline.wording import kind_of_noise, sentences, sure
 from dris.report_page import payload as charts
 from dris.report_page.content import (
