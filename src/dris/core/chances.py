@@ -17,8 +17,8 @@ _ROUNDING = 1 - 1e-9  # a chance that equals δ must not fall below it by roundi
 def chance_of_at_most(seen: int, *, total: int, marked: int, drawn: int) -> float:
     """P(X ≤ seen), where X is how many of the `marked` items are among `drawn` of `total`.
 
-    Exact to about 1e-12, relative, for totals up to 10^8: probabilities are built up from exact
-    ratios of neighbours and normalised by their sum, so that no large factorials cancel.
+    Exact to about 1e-12, relative, for totals up to 10^8: from exact ratios of neighbours,
+    normalised by their sum, so that no large factorials cancel.
 
     >>> chance_of_at_most(0, total=4, marked=2, drawn=2) == 1 / 6
     True
@@ -51,9 +51,8 @@ def plausible(seen: int, *, total: int, marked: int, drawn: int, delta: float) -
 def most_marked(seen: int, *, total: int, drawn: int, delta: float) -> int:
     """The largest number of marked items for which P(X ≤ seen) ≥ δ.
 
-    The number truly marked exceeds it with probability at most δ: were there more, a sample
-    this poor would have had a chance below δ. Bisection, for P(X ≤ seen) falls as more items
-    are marked. Marked and drawn may trade places.
+    The number truly marked exceeds it with probability at most δ. Marked and drawn may trade
+    places.
 
     >>> most_marked(0, total=1000, drawn=100, delta=0.05)
     28
@@ -62,8 +61,6 @@ def most_marked(seen: int, *, total: int, drawn: int, delta: float) -> int:
     low, high = seen, total - (drawn - seen) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        if plausible(seen, total=total, marked=middle, drawn=drawn, delta=delta):
-            low = middle
-        else:
-            high = middle
+        may_be = plausible(seen, total=total, marked=middle, drawn=drawn, delta=delta)
+        low, high = (middle, high) if may_be else (low, middle)
     return low

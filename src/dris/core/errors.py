@@ -21,19 +21,7 @@ class InputError(ValueError):
 
 
 class Problems:
-    """Collects refusals, and raises them as one.
-
-    >>> problems = Problems("a.csv")
-    >>> with problems.collected():
-    ...     raise InputError("the id is missing in line 3; fill it in")
-    >>> with problems.collected():
-    ...     raise InputError("the label is missing in line 5; fill it in")
-    >>> problems.refuse()
-    Traceback (most recent call last):
-    ...
-    dris.core.errors.InputError: a.csv has 2 problems: (1) the id is missing in line 3; fill it \
-in (2) the label is missing in line 5; fill it in
-    """
+    """Collects refusals, and raises them as one."""
 
     def __init__(self, where: object) -> None:
         self.where = where
@@ -65,8 +53,6 @@ def suggest_name(name: str, known: Iterable[str], shown: Callable[[str], str] = 
 
     >>> suggest_name("gatd", ["clean", "gated"]), suggest_name("best", ["clean", "gated"])
     (' (did you mean gated?)', '')
-    >>> suggest_name("INCME", ["age", "Income"], repr)
-    " (did you mean 'Income'?)"
     """
     names = {one.lower(): one for one in reversed(list(known))}
     near = get_close_matches(name.lower(), list(names), 1)

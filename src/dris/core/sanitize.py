@@ -1,8 +1,4 @@
-"""Foreign text made safe to show: nothing that a terminal or a spreadsheet would act on.
-
-File names, labels, columns and stores are foreign; a line break, a colour or a mark that turns the
-reading direction in one of them must not pass for what dris says.
-"""
+"""Foreign text made safe to show: nothing that a terminal or a spreadsheet would act on."""
 
 import json
 import re

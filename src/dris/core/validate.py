@@ -26,11 +26,11 @@ def check_labels(
         raise InputError(f"labels must be one-dimensional, got shape {y.shape}")
     if y.size == 0:
         raise InputError("labels are empty; at least two examples are needed")
-    missing = _first_missing(y)
-    if missing is not None:
-        raise InputError(
-            f"the label at position {missing} is missing ({y[missing]}); drop that example"
-        )
+    if y.dtype.kind in "fO":
+        missing = [i for i, v in enumerate(y.tolist()) if v is None or v != v]
+        if missing:
+            at = missing[0]
+            raise InputError(f"the label at position {at} is missing ({y[at]}); drop that example")
     if y.dtype.kind not in "iu":
         raise InputError(
             f"labels must be integers, got {y.dtype}; "
@@ -50,14 +50,6 @@ def check_labels(
     if classes is not None and classes < 2:
         raise InputError(f"classes must be at least 2, got {classes}")
     return y.astype(np.int64)
-
-
-def _first_missing(y: NDArray[Any]) -> int | None:
-    """The position of the first NaN or None; text and whole numbers have none."""
-    if y.dtype.kind not in "fO":
-        return None
-    gone = np.flatnonzero([v is None or v != v for v in y.tolist()])
-    return int(gone[0]) if gone.size else None
 
 
 def check_score(score: ArrayLike) -> NDArray[np.float64]:
@@ -168,6 +160,18 @@ def numeric(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return a.astype(np.float64, copy=False)
 
 
+def as_floats(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Anything numeric as float32 or float64; float64 stays, casting down would merge values."""
+    a = np.asarray(values)
+    if a.dtype.kind not in "fiu":
+        raise InputError(f"{name} must be numbers, got {a.dtype}")
+    return (
+        a
+        if a.dtype in (np.float32, np.float64)
+        else a.astype(np.float32 if a.dtype == np.float16 else np.float64)
+    )
+
+
 def check_rows(values: ArrayLike, name: str, rows: int, columns: int) -> NDArray[np.float64]:
     """A (rows, columns) array whose rows are probabilities; float16 softmax rows pass."""
     p = numeric(values, name)
@@ -184,14 +188,10 @@ def check_rows(values: ArrayLike, name: str, rows: int, columns: int) -> NDArray
 
 
 def first_not_finite(a: NDArray[np.floating]) -> int | None:
-    """The flat position of the first NaN or infinity, None when all is finite.
-
-    One pass that allocates nothing: a sum is finite only when every term is.
-    """
+    """The flat position of the first NaN or infinity, None when all is finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = a.sum()
-    if np.isfinite(total):
-        return None
+        if np.isfinite(a.sum()):  # one pass that allocates nothing
+            return None
     bad = np.flatnonzero(~np.isfinite(a))  # may be empty: finite terms can overflow together
     return int(bad[0]) if bad.size else None
 
@@ -207,24 +207,20 @@ def read_only(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def same_value(one: "DataclassInstance", other: object) -> bool:
-    """Whether two value objects are of one kind and agree in every field, arrays included."""
+    """Whether two value objects are of one kind and agree in every field, NaN equal to itself."""
     if type(one) is not type(other):
         return False
     pairs = ((getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    return all(_same_array(a, b) if isinstance(a, np.ndarray) else bool(a == b) for a, b in pairs)
-
-
-def _same_array(one: NDArray[Any], other: object) -> bool:
-    """Whether two arrays agree; a number that is not known equals itself."""
-    return np.array_equal(one, np.asarray(other), equal_nan=one.dtype.kind == "f")
+    return all(
+        np.array_equal(a, np.asarray(b), equal_nan=a.dtype.kind == "f")
+        if isinstance(a, np.ndarray)
+        else bool(a == b)
+        for a, b in pairs
+    )
 
 
 class Positions:
-    """Finds the positions of ids among N known ones.
-
-    Ids 0..N-1 are their own positions; all others are found in a sorted table, N log N once and
-    log N per lookup.
-    """
+    """Finds the positions of ids among N known ones, N log N once and log N per lookup."""
 
     def __init__(self, ids: NDArray[Any]) -> None:
         self._count = len(ids)
@@ -250,8 +246,8 @@ class Positions:
                 known = (ids >= 0) & (ids < self._count)
                 raise _unknown(ids[~known], f"0 to {self._count - 1}")
             return place
-        # A batch whose text is wider than the table's is cut, so that the table is never copied;
-        # the comparison below sees the whole text.
+        # Text wider than the table's is cut, so that the table is never copied; the comparison
+        # below sees the whole text.
         place = np.searchsorted(self._sorted, ids.astype(self._sorted.dtype, copy=False))
         np.minimum(place, self._count - 1, out=place)
         known = self._sorted[place] == ids

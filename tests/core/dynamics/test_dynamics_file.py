@@ -143,18 +143,18 @@ def test_the_checksums_are_what_notices(tmp_path, monkeypatch):
     whole[-1] ^= 1
     path.write_bytes(whole)
     assert "damaged (checksum)" in refused(path)
-    about = array_file._about
+    parse = array_file.from_json
 
     class Yes(str):
         __ne__ = lambda *_: False  # noqa: E731
         __eq__ = lambda *_: True  # noqa: E731
         __hash__ = str.__hash__
 
-    def trusting(header, where, format):
-        out = about(header, where, format)
-        return {**out, "sha256": {name: Yes() for name in out["sha256"]}}
+    def trusting(text):
+        out = parse(text)
+        return {**out, "sha256": {n: Yes() for n in out["sha256"]}} if "format" in out else out
 
-    monkeypatch.setattr(array_file, "_about", trusting)
+    monkeypatch.setattr(array_file, "from_json", trusting)
     assert not np.array_equal(Dynamics.load(path).correct, full().correct)
 
 

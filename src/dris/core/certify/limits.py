@@ -1,13 +1,11 @@
 """Upper limits on the wrong labels in the data and in a subset, from how canaries fare.
 
-In the data, take any cut. Wrong labels below it are at most the A examples there. Wrong labels
-above it can be limited as in a subset: by the canaries above it. Both together limit them all, at
-each cut; the best cut counts. There is no lower side: a detector that finds nothing, and data in
-which nothing is wrong, look alike.
+In the data, take any cut. Wrong labels below it are at most the A examples there; wrong labels
+above it are limited as in a subset, by the canaries there. The best cut counts. There is no lower
+side: a detector that finds nothing, and data in which nothing is wrong, look alike.
 
-Whoever chooses is blind to the certifying canaries; what is used are the chosen without canaries,
-and maybe some of the canaries' own rows. The chance δ that a limit fails is split by `data_limits`
-and `subset_limits`, nowhere else.
+Whoever chooses is blind to the certifying canaries. The chance δ that a limit fails is split by
+`data_limits` and `subset_limits`, nowhere else.
 """
 
 import math
@@ -72,16 +70,14 @@ def corruption_limit(
 ) -> CorruptionLimit:
     """ε_U: limit the number of wrong given labels, from a detector that scores them low.
 
-    At a cut, let A be the examples below it that are no canaries, x the certifying canaries
-    above it, n the wrong labels outside the canaries. At least n - A of those are above. With
-    m' canaries that count, n is rejected when P(X ≤ x) < δ/J for X hypergeometric, r = x + n - A
-    of m' + n drawn. J cuts lie at fixed quantiles of all scores, so that which they are does
-    not depend on the canaries. As m' depends on how many labels are wrong in all, the limit is
-    first computed with `at_most`, then again with what came out, until it hardly moves.
+    At a cut, let A be the examples below it that are no canaries, x the certifying canaries above
+    it, n the wrong labels outside the canaries. At least n - A of those are above. With m' canaries
+    that count, n is rejected when P(X ≤ x) < δ/J for X hypergeometric, r = x + n - A of m' + n
+    drawn. The J cuts do not depend on the canaries. As m' depends on how many labels are wrong, the
+    limit is first computed with `at_most`, then with what came out, until it hardly moves.
 
     The score is larger for cleaner labels and blind to the certifying canaries. `at_most` is a
-    share of wrong labels that is surely not exceeded: at two classes all labels wrong and all right
-    look the same. `delta` is δ₂.
+    share of wrong labels that is surely not exceeded; `delta` is δ₂.
 
     >>> from dris.core.noise.canaries import plant_canaries
     >>> labels = np.arange(10_000) % 10
@@ -91,6 +87,7 @@ def corruption_limit(
     True
     """
     m, level = canaries.certifying.size, float(exact(delta, "delta"))
+    share = float(exact(at_most, "at_most"))
     total = int((canaries.stratum >= 0).sum())
     ceiling = part_of(at_most, total, "at_most")
     cuts = _cuts(np.asarray(score, dtype=np.float64), canaries)
@@ -116,10 +113,10 @@ def corruption_limit(
         above=best[1],
         cut=best[0],
         delta=level,
-        at_most=float(exact(at_most, "at_most")),
+        at_most=share,
         conditions=(
             *conditions(canaries.kind),
-            f"no more than {float(exact(at_most, 'at_most')):.0%} of the given labels are wrong",
+            f"no more than {share:.0%} of the given labels are wrong",
         ),
     )
 
@@ -127,7 +124,7 @@ def corruption_limit(
 def _cuts(score: NDArray[np.float64], canaries: Canaries) -> list[tuple[float, int, int]]:
     """Each cut with the examples not above it, canaries aside, and the canaries above it.
 
-    The most promising cut comes first, so that the others are soon seen to add nothing.
+    The most promising cut first: the others are soon seen to add nothing.
     """
     open_places = canaries.stratum >= 0
     others = np.sort(score[open_places & ~canaries.mask()])
@@ -176,11 +173,11 @@ def _landed_limit(
 ) -> int:
     """A limit on the canaries that land on wrong labels and then meet an event of this chance.
 
-    Exceeded with probability at most δ wherever the wrong labels are, for the canaries' places
-    were drawn independently of them. Within a stratum that is a draw without replacement: its
-    exponential moments are at most those of a draw with replacement (Hoeffding 1963), and the
-    moments over all strata at most those of one binomial with the same mean, so that Chernoff's
-    bound for it holds. The mean is largest when the wrong labels are where canaries are densest.
+    Exceeded with probability at most δ wherever the wrong labels are, for the canaries' places were
+    drawn independently of them. Draws without replacement have exponential moments at most those of
+    draws with replacement (Hoeffding 1963), and the moments over all strata at most those of one
+    binomial with the same mean, so that Chernoff's bound for it holds. The mean is largest when the
+    wrong labels are where canaries are densest.
     """
     sizes = np.bincount(canaries.stratum + 1)[1:]
     planted = np.bincount(canaries.stratum[positions], minlength=sizes.size)
@@ -198,10 +195,8 @@ def binomial_limit(trials: int, chance: float, delta: float) -> int:
     low, high = math.floor(trials * chance) - 1, trials
     while high - low > 1:
         middle = (low + high) // 2
-        if _log_tail(trials, chance, middle + 1) <= math.log(delta):
-            high = middle
-        else:
-            low = middle
+        unlikely = _log_tail(trials, chance, middle + 1) <= math.log(delta)
+        low, high = (low, middle) if unlikely else (middle, high)
     return high
 
 
@@ -262,8 +257,7 @@ def contamination_limit(
     Of the n_c wrong labels outside the canaries and the m' canaries that are wrong, r are in the
     subset. If nothing tells the two apart, X canaries among them is hypergeometric, and r_U is
     the largest r with P(X ≤ x) ≥ δ₁. The canaries dropped, r_U - x are left. A canary that
-    landed on a wrong label may be right again: m' = m less a limit on those, and x is not
-    lessened, so that the limit holds whether the detector likes them or not.
+    landed on a wrong label may be right again: m' = m less a limit on those.
 
     The subset is as chosen, canaries included. `corrupted` is the limit from `corruption_limit`,
     whose δ₂ is taken from δ, or the number of wrong labels outside `avoid` if it is known.
@@ -309,7 +303,7 @@ def contamination_limit(
 def widest(limits: Iterable[ContaminationLimit]) -> ContaminationLimit:
     """The headline of several attackers: the limit with the largest share.
 
-    It holds with probability 1 - δ if any one of the attackers is the true one.
+    It holds if any one of the attackers is the true one.
     """
     return max(limits, key=lambda limit: limit.share)
 
@@ -327,8 +321,8 @@ def data_limits(
 ) -> tuple[CorruptionLimit, ...]:
     """The limit on wrong labels in all of the data, one per kind that certifies.
 
-    It spends half of δ, the other half is for `subset_limits`: with both, each kind's two limits
-    hold together with probability 1 − δ.
+    It spends half of δ, the other half is for `subset_limits`: both hold together with
+    probability 1 − δ.
     """
     return tuple(
         corruption_limit(score, kind, delta=delta / 2, at_most=at_most)
@@ -347,29 +341,26 @@ def subset_limits(
 ) -> tuple[ContaminationLimit, ...]:
     """The limit on wrong labels in what is used of a subset, one per kind that certifies.
 
-    A kind's limit counts its own canaries; those of other kinds are taken out first, for they are
-    in nobody's training data and would pass for clean examples. `limits` are those of `data_limits`
-    at the same δ. `rows` marks canaries whose own rows, with their given labels, are used too: how
-    many of those are wrong is limited by how few canaries fall on wrong labels.
+    Canaries of other kinds are taken out first: they would pass for clean examples. `limits` are
+    those of `data_limits` at the same δ. `rows` marks canaries whose own rows, with their given
+    labels, are used too: how many of those are wrong is limited by how few canaries fall on wrong
+    labels.
     """
-    certifying = [kind for kind in kinds if kind.certifies.any()]
     back = np.zeros(chosen.total, dtype=np.bool_) if rows is None else np.asarray(rows)
     if (back & ~canary_mask(kinds, chosen.total)).any():
         raise InputError("rows must be canaries; what else is used belongs into the subset")
     spent = _FOR_ROWS * delta / 2 if back.any() else 0.0
     results = []
-    for kind, most in zip(certifying, limits, strict=True):
+    for kind, most in zip((one for one in kinds if one.certifies.any()), limits, strict=True):
         own = chosen
         for other in kinds:
             if other is not kind:
                 own = without_canaries(own, other)
         limit = contamination_limit(own, kind, most, delta=delta - spent)
         if back.any():
+            each = spent / len(kinds)
             wrong = sum(
-                min(
-                    int((back & one.mask()).sum()),
-                    most_covered(one, most.corrupted, spent / len(kinds)),
-                )
+                min(int((back & one.mask()).sum()), most_covered(one, most.corrupted, each))
                 for one in kinds
             )
             left = limit.left + int(back.sum())

@@ -51,15 +51,13 @@ def draw_audit(subset: Subset, n: int, *, rng: np.random.Generator) -> NDArray[n
     count = check_count(n, "n", at_least=1)
     if count > len(subset):
         raise InputError(f"n must be at most the {len(subset)} examples of the subset, got {n}")
-    drawn: NDArray[np.int64] = rng.choice(subset.indices, count, replace=False)
-    return drawn
+    return np.asarray(rng.choice(subset.indices, count, replace=False))
 
 
 def audit_limit(*, size: int, checked: int, wrong: int, delta: float = 0.05) -> AuditLimit:
     """Limit the wrong labels of a subset, from a random sample of it that was checked.
 
-    The largest number for which so few wrong ones in the sample had a chance of at least δ:
-    exact, for a draw without replacement. Count what cannot be decided as wrong.
+    Exact, for a draw without replacement. Count what cannot be decided as wrong.
 
     >>> print(audit_limit(size=12_500, checked=60, wrong=0))
     at most 4.86% of 12,500 labels are wrong, with probability 0.95: 0 of 60 checked were
@@ -83,10 +81,8 @@ def audit_size(
     low, high = max(wrong, 1) - 1, size  # checking all is always enough
     while high - low > 1:
         middle = (low + high) // 2
-        if most_marked(wrong, total=size, drawn=middle, delta=level) <= wished:
-            high = middle
-        else:
-            low = middle
+        enough = most_marked(wrong, total=size, drawn=middle, delta=level) <= wished
+        low, high = (low, middle) if enough else (middle, high)
     return high
 
 

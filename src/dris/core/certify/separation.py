@@ -66,7 +66,7 @@ class Certificate:
         return {**asdict(self), "vacuous": self.vacuous}
 
     def __str__(self) -> str:
-        return text_of(self)
+        return _text_of(self)
 
 
 def certify(
@@ -87,13 +87,9 @@ def certify(
 ) -> Certificate:
     """Evaluate Theorem 1: can K proxies keep corrupted examples out of the ⌊αN⌋ most disputed?
 
-    The proxies must be independent. With `identical=False` they may be of different kinds
-    (several architectures), each meeting the assumptions by itself; the bounds are then a
-    little weaker.
-
     Args:
         n: Number of examples, N.
-        k: Number of proxies, K; at least 2, for one proxy's variance is zero everywhere.
+        k: Number of independent proxies, K; at least 2.
         delta: Probability with which the certificate may fail.
         tau: Bulk corrupted examples rank in the top τ ...
         gamma: ... except with probability γ (assumption 2).
@@ -104,10 +100,10 @@ def certify(
         alpha_trim: Share of the corrupted that is not bulk: the escaping tail.
         v_tail: Mean variance of the tail's ranks (assumption 4); when the proxies are not
             identical, the mean of the tail's expected disagreement E[σ̂²].
-        identical: Whether the proxies are draws from one distribution.
-        rank_error: e, the root mean square over proxies of how far a normalized rank may be off
-            (`Ranked.rank_error`); 0 when ranks are exact. It moves a rank variance σ̂² by at
-            most 2·σ̂·e + e², and by so much both sides of the certificate give way.
+        identical: Whether the proxies are draws from one distribution. If not (several
+            architectures), each must meet the assumptions; the bounds are a little weaker.
+        rank_error: e, the root mean square over proxies of how far a normalized rank may be off;
+            0 when ranks are exact. It moves a rank variance σ̂² by at most 2·σ̂·e + e².
 
     >>> paper = dict(n=50_000, tau=0.1, gamma=0.01, tau_bdry=0.2, boundary=7_500, keep=0.25,
     ...              epsilon=0.25, alpha_trim=0.1, v_tail=0.02)
@@ -119,17 +115,10 @@ def certify(
     if k == 1:
         raise InputError("k must be at least 2, got 1: one proxy's variance is zero everywhere")
     kept = count_of(keep, n, "keep")
-    given = {
-        "delta": delta,
-        "tau": tau,
-        "gamma": gamma,
-        "tau_bdry": tau_bdry,
-        "epsilon": epsilon,
-        "alpha_trim": alpha_trim,
-        "v_tail": v_tail,
-        "rank_error": rank_error,
-    }
-    value = {name: _check_number(number, name) for name, number in given.items()}
+    shares = {"delta": delta, "tau": tau, "gamma": gamma, "tau_bdry": tau_bdry}
+    shares |= {"epsilon": epsilon, "alpha_trim": alpha_trim, "v_tail": v_tail}
+    value = {name: _check_number(number, name) for name, number in shares.items()}
+    value["rank_error"] = _check_number(rank_error, "rank_error")
     boundary = check_count(boundary, "boundary", at_least=0)
     clean = n - math.floor(value["epsilon"] * n)
     if boundary > clean:
@@ -148,20 +137,9 @@ def certify(
     corrupted = min(one, value["alpha_trim"] * value["epsilon"] * n / kept * surviving)
 
     def bound(tight: bool) -> Bound:
-        return _bound(
-            _Gap(
-                value["tau_bdry"] ** 2,
-                bulk,
-                _log(n, value["delta"], tight),
-                tight,
-                identical,
-                value["rank_error"],
-            ),
-            k=k,
-            boundary=boundary,
-            kept=kept,
-            corrupted=float(corrupted),
-        )
+        log = _log(n, value["delta"], tight)
+        gap = _Gap(value["tau_bdry"] ** 2, bulk, log, tight, identical, value["rank_error"])
+        return _bound(gap, k, boundary, kept, float(corrupted))
 
     return Certificate(
         n=n,
@@ -180,7 +158,7 @@ def certify(
 class _Gap:
     """The two expectations and the radius as exact functions of K.
 
-    Exact, because at the smallest K the two sides of Δ' > 2 · radius differ by next to nothing.
+    At the smallest K the two sides of Δ' > 2 · radius differ by next to nothing.
     """
 
     boundary: Fraction  # τ_bdry²
@@ -197,8 +175,8 @@ class _Gap:
     def ceiling(self, k: int) -> Fraction:
         """Largest E[σ̂²] in the bulk.
 
-        Proxies that are not identical lose the factor 1 - 1/K: what is left is that σ̂² is the
-        mean squared distance to the best centre, so at most that to 1 - τ/2.
+        Proxies that are not identical lose the factor 1 - 1/K: σ̂² is then at most the mean squared
+        distance to 1 - τ/2.
         """
         return Fraction(k - 1, k) * self.bulk if self.identical else self.bulk
 
@@ -226,7 +204,7 @@ class _Gap:
         return _first(self.separates) if exists and self.boundary > self.bulk else None
 
 
-def _bound(gap: _Gap, *, k: int, boundary: int, kept: int, corrupted: float) -> Bound:
+def _bound(gap: _Gap, k: int, boundary: int, kept: int, corrupted: float) -> Bound:
     radius = math.sqrt(gap.radius_squared(k))
     distance = float(gap.floor(k) - gap.ceiling(k))
     e = float(gap.rank_error)
@@ -300,24 +278,25 @@ def _first(true_from: Callable[[int], bool]) -> int:
     return high
 
 
+_BELOW_ONE: tuple[str, Callable[[Fraction], bool]] = ("in [0, 1)", lambda x: 0 <= x < 1)
 _RULES: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
     "delta": ("in (0, 1)", lambda x: 0 < x < 1),
-    "tau": ("in [0, 1)", lambda x: 0 <= x < 1),
-    "gamma": ("in [0, 1)", lambda x: 0 <= x < 1),
+    "tau": _BELOW_ONE,
+    "gamma": _BELOW_ONE,
     "tau_bdry": (
         "in (0, 1/2], the largest standard deviation of a rank",
-        lambda x: 0 < x <= Fraction(1, 2),
+        lambda x: 0 < 2 * x <= 1,
     ),
     "epsilon": (
         "in [0, 1/2): from one half on nothing tells the corrupted from the clean "
         "(Huber's breakdown point)",
-        lambda x: 0 <= x < Fraction(1, 2),
+        lambda x: 0 <= 2 * x < 1,
     ),
-    "alpha_trim": ("in [0, 1)", lambda x: 0 <= x < 1),
-    "v_tail": ("in [0, 1/4], the largest variance of a rank", lambda x: 0 <= x <= Fraction(1, 4)),
+    "alpha_trim": _BELOW_ONE,
+    "v_tail": ("in [0, 1/4], the largest variance of a rank", lambda x: 0 <= 4 * x <= 1),
     "rank_error": (
         "in [0, 1/4): from there on no two groups of ranks can be told apart",
-        lambda x: 0 <= x < Fraction(1, 4),
+        lambda x: 0 <= 4 * x < 1,
     ),
 }
 
@@ -343,15 +322,15 @@ _ROWS: dict[str, Callable[[Bound], str]] = {
 }
 
 
-def text_of(c: Certificate) -> str:
+def _text_of(c: Certificate) -> str:
     """The whole certificate: the verdict first, then both radii side by side."""
-    kind = "identical" if c.identical else "not identical"
+    rows = [("", "paper's radius", "tighter radius")]
+    rows += [(name, shown(c.paper), shown(c.tight)) for name, shown in _ROWS.items()]
     lines = [
-        f"Theorem 1: N = {c.n:,}, K = {c.k:,} proxies ({kind}), δ = {c.delta:g}, "
-        f"keep α = {c.keep:g}, ε = {c.epsilon:g}",
+        f"Theorem 1: N = {c.n:,}, K = {c.k:,} proxies ({'' if c.identical else 'not '}identical), "
+        f"δ = {c.delta:g}, keep α = {c.keep:g}, ε = {c.epsilon:g}",
         _verdict(c),
-        _row("", "paper's radius", "tighter radius"),
-        *(_row(name, shown(c.paper), shown(c.tight)) for name, shown in _ROWS.items()),
+        *(f"  {name:<32} {paper:<18} {tight}".rstrip() for name, paper, tight in rows),
     ]
     if c.tight.why_not:
         lines.append(
@@ -384,10 +363,6 @@ def _verdict(c: Certificate) -> str:
         f"{1 - c.delta:g}, at most {c.tight.contamination:.2%} of the {c.kept:,} kept examples "
         "are corrupted."
     )
-
-
-def _row(name: str, paper: str, tight: str) -> str:
-    return f"  {name:<32} {paper:<18} {tight}".rstrip()
 
 
 def _vacuous(is_so: bool) -> str:

@@ -6,7 +6,8 @@ thresholds are in docs/decisions/17-verdict.md.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,15 @@ from numpy.typing import NDArray
 
 from dris.core.chances import chance_of_at_most
 from dris.core.checks.diagnostics import Check, Outcome, auroc
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks
+from dris.core.subset import top_mask
+from dris.core.validate import count_of
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
 
 FEWEST_CANARIES = 20  # fewer say nothing about a share of one in ten
 UPPER_HALF = 0.9  # 1 − γ at τ = 1/2, which leaves room for any ε below Huber's 1/2
@@ -39,100 +45,15 @@ ONE_WAY = 0.0001  # p below which they are not
 SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
 
 
-def rank_concentration(ranks: Floats, planted: Mask) -> Check:
-    """Assumption 2: planted labels sit at high ranks, whichever proxy is asked.
-
-    The number is the share of (proxy, canary) ranks in the upper half; larger is better. Ranks
-    that swing between high and low miss it as low ones do.
-    """
-    name = "canaries rank high (assumption 2)"
-    if (few := too_few(name, planted)) is not None:
-        return few
-    number = float((ranks[:, planted] >= 0.5).mean())
-    outcome: Outcome = "holds" if number >= UPPER_HALF else "fails"
-    reason = f"{number:.0%} of the canaries' ranks are in the upper half, where wrong labels belong"
-    return Check(name, outcome, number, UPPER_HALF, reason)
+def _at_least(name: str, number: float, threshold: float, reason: str) -> Check:
+    return Check(name, "holds" if number >= threshold else "fails", number, threshold, reason)
 
 
-def rank_spread(variance: Floats, planted: Mask) -> Check:
-    """Assumption 3: the histogram of rank variance is spread, not a spike at zero.
-
-    The number is the share of other examples whose rank moves by 0.05 or more between proxies
-    (standard deviation); larger is better. It cannot see *why* ranks move: on data so easy that
-    all losses are tiny they shuffle, see `disagreement_matters`.
-    """
-    name = "proxies disagree somewhere (assumption 3)"
-    number = float((np.sqrt(variance[~planted]) >= MOVES).mean())
-    outcome: Outcome = "holds" if number >= MOVING else "fails"
-    reason = (
-        f"the rank of {number:.0%} of the examples moves by {MOVES} or more between proxies; "
-        "with copies of one proxy none would"
-    )
-    return Check(name, outcome, number, MOVING, reason)
+def _three_ways(*, fails: bool, holds: bool) -> Outcome:
+    return "fails" if fails else "holds" if holds else "cannot tell"
 
 
-def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
-    """Whether ⌊αN⌋ examples vary more than the planted bulk (paper, Theorem 1, part iii).
-
-    The number is the share of other examples whose rank variance exceeds that of the 90 % most
-    stable canaries; larger is better. Where it falls short of α, the subset reaches down to
-    where the corrupted bulk is.
-    """
-    name = "enough boundary examples for this α"
-    if (few := too_few(name, planted)) is not None:
-        return few
-    bulk = np.quantile(variance[planted], 1 - TRIM, method="lower")
-    number = float((variance[~planted] > bulk).mean())
-    outcome: Outcome = "holds" if number >= keep else "fails"
-    reason = (
-        f"the ranks of {number:.0%} of the examples vary more than those of nine in ten canaries; "
-        "Theorem 1 (iii) asks for the keep fraction α"
-    )
-    return Check(name, outcome, number, keep, reason)
-
-
-def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
-    """Whether rank variance rejects planted labels; "fails" when it collects them.
-
-    The number is the share of canaries in the subset over the share of all examples in it:
-    below 1 it rejects, above 1 it collects. Fails or holds when a one-sided exact test
-    (hypergeometric, were the subset blind to wrong labels) says so at `level`.
-    """
-    name = "rank variance rejects canaries"
-    n, m, size, x = planted.size, int(planted.sum()), int(chosen.sum()), int(chosen[planted].sum())
-    number = (x / m) / (size / n)
-    rejects = chance_of_at_most(x, total=n, marked=m, drawn=size)
-    # At least x canaries inside is at most m − x of them outside.
-    collects = chance_of_at_most(m - x, total=n, marked=m, drawn=n - size)
-    outcome: Outcome = (
-        "fails" if collects <= level else "holds" if rejects <= level else "cannot tell"
-    )
-    reason = (
-        f"its subset holds {x} of {m} canaries, a random one would hold {m * size / n:.0f} "
-        f"(exact one-sided test at {level:.2g}, p = {min(collects, rejects):.2g})"
-    )
-    return Check(name, outcome, number, 1.0, reason)
-
-
-def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Check:
-    """Whether the data are hard enough to choose from: some examples are contested.
-
-    `correct` is (proxy, epoch, example). The number is the share of other examples that some
-    proxy got right and some got wrong, in whatever epoch; larger is better. On easy data it is
-    zero while ranks of tiny losses still shuffle, so that rank variance is spread over nothing.
-    """
-    name = "proxies disagree on some labels"
-    right = correct[:, :, ~planted]
-    number = float((right.any(axis=(0, 1)) & ~right.all(axis=(0, 1))).mean())
-    outcome: Outcome = "holds" if number >= CONTESTED else "fails"
-    reason = (
-        f"{number:.1%} of the examples were right for one proxy or epoch and wrong for another; "
-        "on data that is too easy none is"
-    )
-    return Check(name, outcome, number, CONTESTED, reason)
-
-
-def too_few(name: str, planted: Mask) -> Check | None:
+def _too_few(name: str, planted: Mask) -> Check | None:
     """The answer "cannot tell" when there are too few canaries to say anything."""
     m = int(planted.sum())
     if m >= FEWEST_CANARIES:
@@ -141,31 +62,100 @@ def too_few(name: str, planted: Mask) -> Check | None:
     return Check(name, "cannot tell", m, FEWEST_CANARIES, reason)
 
 
+def rank_concentration(ranks: Floats, planted: Mask) -> Check:
+    """Assumption 2: the share of (proxy, canary) ranks in the upper half; larger is better."""
+    name = "canaries rank high (assumption 2)"
+    if (few := _too_few(name, planted)) is not None:
+        return few
+    number = float((ranks[:, planted] >= 0.5).mean())
+    reason = f"{number:.0%} of the canaries' ranks are in the upper half, where wrong labels belong"
+    return _at_least(name, number, UPPER_HALF, reason)
+
+
+def rank_spread(variance: Floats, planted: Mask) -> Check:
+    """Assumption 3: the share of examples whose rank moves between proxies; larger is better.
+
+    It cannot see *why*: where all losses are tiny ranks shuffle, see `disagreement_matters`.
+    """
+    number = float((np.sqrt(variance[~planted]) >= MOVES).mean())
+    reason = (
+        f"the rank of {number:.0%} of the examples moves by {MOVES} or more between proxies; "
+        "with copies of one proxy none would"
+    )
+    return _at_least("proxies disagree somewhere (assumption 3)", number, MOVING, reason)
+
+
+def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
+    """Whether ⌊αN⌋ examples vary more than the planted bulk (paper, Theorem 1, part iii).
+
+    The number is the share whose rank variance exceeds that of the 90 % most stable canaries.
+    Below α, the subset reaches down to where the corrupted bulk is.
+    """
+    name = "enough boundary examples for this α"
+    if (few := _too_few(name, planted)) is not None:
+        return few
+    bulk = np.quantile(variance[planted], 1 - TRIM, method="lower")
+    number = float((variance[~planted] > bulk).mean())
+    reason = (
+        f"the ranks of {number:.0%} of the examples vary more than those of nine in ten canaries; "
+        "Theorem 1 (iii) asks for the keep fraction α"
+    )
+    return _at_least(name, number, keep, reason)
+
+
+def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
+    """Whether rank variance rejects planted labels; "fails" when it collects them.
+
+    The number is the share of canaries in the subset over that of all examples, 1 if the subset
+    were blind to wrong labels; an exact one-sided test (hypergeometric) decides.
+    """
+    n, m, size, x = planted.size, int(planted.sum()), int(chosen.sum()), int(chosen[planted].sum())
+    rejects = chance_of_at_most(x, total=n, marked=m, drawn=size)
+    # At least x canaries inside is at most m − x of them outside.
+    collects = chance_of_at_most(m - x, total=n, marked=m, drawn=n - size)
+    outcome = _three_ways(fails=collects <= level, holds=rejects <= level)
+    reason = (
+        f"its subset holds {x} of {m} canaries, a random one would hold {m * size / n:.0f} "
+        f"(exact one-sided test at {level:.2g}, p = {min(collects, rejects):.2g})"
+    )
+    return Check("rank variance rejects canaries", outcome, (x / m) / (size / n), 1.0, reason)
+
+
+def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Check:
+    """Whether the data are hard enough to choose from; `correct` is (proxy, epoch, example).
+
+    The number is the share of examples that some proxy got right and some got wrong, in whatever
+    epoch. On easy data it is zero while ranks of tiny losses still shuffle.
+    """
+    right = correct[:, :, ~planted]
+    number = float((right.any(axis=(0, 1)) & ~right.all(axis=(0, 1))).mean())
+    reason = (
+        f"{number:.1%} of the examples were right for one proxy or epoch and wrong for another; "
+        "on data that is too easy none is"
+    )
+    return _at_least("proxies disagree on some labels", number, CONTESTED, reason)
+
+
 def proxies_complete(provenance: Mapping[str, Any], proxies: int) -> Check:
     """Whether every proxy that was asked for finished; the number is how many did."""
     missing = [str(m) for m in provenance.get("missing", ())]
-    asked = proxies + len(missing)
     reason = "; ".join(missing) or f"all {proxies} finished"
-    return Check("proxies finished", "fails" if missing else "holds", proxies, asked, reason)
+    return _at_least("proxies finished", proxies, proxies + len(missing), reason)
 
 
 def proxies_differ(loss: NDArray[np.floating]) -> Check:
-    """Whether no two proxies are copies: same seed, or a model without randomness.
-
-    The number is the mean difference of ranks between the two most alike; larger is better.
-    """
+    """Whether no two proxies are copies: the mean difference of ranks of the two most alike."""
     ranks = normalized_ranks(loss)
     pairs = {
         (j, k): float(np.abs(ranks[j] - ranks[k]).mean())
         for j, k in itertools.combinations(range(len(ranks)), 2)
     }
     (j, k), number = min(pairs.items(), key=lambda pair: pair[1])
-    outcome: Outcome = "fails" if number < COPIES else "holds"
     reason = (
         f"proxies {j} and {k} are the most alike; the number is how far their ranks differ on "
         "average, and copies do not differ"
     )
-    return Check("proxies differ", outcome, number, COPIES, reason)
+    return _at_least("proxies differ", number, COPIES, reason)
 
 
 def proxies_above_chance(
@@ -173,62 +163,32 @@ def proxies_above_chance(
 ) -> Check:
     """Whether each proxy learned something: the worst one's accuracy, classes weighing alike.
 
-    `right` is (proxy, example). A proxy that says the same of everything is at 1/C exactly. Out of
-    fold, where proxies that predict labels better count for more, one is enough: the best one's.
+    `right` is (proxy, example). Out of fold, where proxies that predict labels better count for
+    more, the best one's is enough.
     """
     classes = np.unique(labels)
-    by_class = np.array([right[:, labels == c].mean(axis=1) for c in classes])
-    accuracy = by_class.mean(axis=0)
+    accuracy = np.mean([right[:, labels == c].mean(axis=1) for c in classes], axis=0)
     worst = int(accuracy.argmax() if one_is_enough else accuracy.argmin())
     chance = 1 / len(classes)
     threshold = chance + ABOVE_CHANCE * (1 - chance)
     outcome: Outcome = "holds" if accuracy[worst] > threshold else "fails"
-    which = "best" if one_is_enough else "worst"
     reason = (
-        f"proxy {worst} is the {which} on the given labels; one answer for every row would reach "
-        f"{chance:.3g}"
+        f"proxy {worst} is the {'best' if one_is_enough else 'worst'} on the given labels; one "
+        f"answer for every row would reach {chance:.3g}"
     )
     return Check("proxies above chance", outcome, float(accuracy[worst]), threshold, reason)
 
 
 def proxies_agree(ranks: Floats) -> Check:
-    """Whether each proxy finds hard what the others find hard: the odd one's rank correlation.
-
-    The number is the lowest correlation of one proxy's ranks with the mean of the others'.
-    """
+    """The lowest correlation of one proxy's ranks with the mean of the others'."""
     others = (ranks.sum(axis=0) - ranks) / (len(ranks) - 1)
     values = [_correlation(mine, rest) for mine, rest in zip(ranks, others, strict=True)]
     odd = int(np.argmin(values))
-    outcome: Outcome = "holds" if values[odd] >= AGREEMENT else "fails"
     reason = (
         f"proxy {odd} agrees the least with the others, by rank correlation; shuffled ranks "
         "would be at 0"
     )
-    return Check("proxies agree on what is hard", outcome, values[odd], AGREEMENT, reason)
-
-
-def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: float) -> Check:
-    """Whether proxies still contradict planted labels at the scored epoch.
-
-    `right` is (proxy, example). The number is the share of canaries whose planted label most
-    proxies give; larger is worse. Fails (holds) when a one-sided exact binomial test puts it
-    above (below) the larger of 1/C and half of what the other examples reach.
-    """
-    from scipy.stats import binom
-
-    name = "canaries are not memorised"
-    if (few := too_few(name, planted)) is not None:
-        return few
-    given = right.mean(axis=0) > 0.5
-    threshold = max(1 / classes, float(given[~planted].mean()) / 2)
-    m, x = int(planted.sum()), int(given[planted].sum())
-    above, below = binom.sf(x - 1, m, threshold), binom.cdf(x, m, threshold)
-    outcome: Outcome = "fails" if above <= level else "holds" if below <= level else "cannot tell"
-    reason = (
-        f"most proxies give {x} of {m} canaries their flipped label (exact one-sided test at "
-        f"{level:.2g})"
-    )
-    return Check(name, outcome, x / m, threshold, reason)
+    return _at_least("proxies agree on what is hard", values[odd], AGREEMENT, reason)
 
 
 def _correlation(a: Floats, b: Floats) -> float:
@@ -238,11 +198,34 @@ def _correlation(a: Floats, b: Floats) -> float:
     return float((u * v).sum()) / scale if scale > 0 else 0.0
 
 
+def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: float) -> Check:
+    """Whether proxies still contradict planted labels; `right` is (proxy, example).
+
+    The number is the share of canaries whose planted label most proxies give. An exact one-sided
+    binomial test compares it with the larger of 1/C and half of what the other examples reach.
+    """
+    from scipy.stats import binom
+
+    name = "canaries are not memorised"
+    if (few := _too_few(name, planted)) is not None:
+        return few
+    given = right.mean(axis=0) > 0.5
+    threshold = max(1 / classes, float(given[~planted].mean()) / 2)
+    m, x = int(planted.sum()), int(given[planted].sum())
+    above, below = binom.sf(x - 1, m, threshold), binom.cdf(x, m, threshold)
+    reason = (
+        f"most proxies give {x} of {m} canaries their flipped label (exact one-sided test at "
+        f"{level:.2g})"
+    )
+    outcome = _three_ways(fails=above <= level, holds=below <= level)
+    return Check(name, outcome, x / m, threshold, reason)
+
+
 def estimate_suspect_share(suspects: Mask, planted: Mask, hidden: int) -> float:
     """The share of suspects among other examples, `hidden` further canaries taken out.
 
-    Who those canaries are stays unknown; that as many are suspects as of the known ones is used. It
-    estimates ε from above where proxies are wrong on clean examples, and is no bound.
+    As many of those are taken to be suspects as of the known ones. No bound: proxies are wrong on
+    clean examples too.
     """
     rest = ~planted
     expected = hidden * float(suspects[planted].mean())
@@ -252,10 +235,9 @@ def estimate_suspect_share(suspects: Mask, planted: Mask, hidden: int) -> float:
 def plausibility(loss: NDArray[np.floating], margin: NDArray[np.floating], classes: int) -> Floats:
     """How plausible a proxy that prefers another label finds the given one, mean over proxies.
 
-    Larger: nearer to the runner-up. It is p_y/(1 − p_top), the label's part of what the favourite
-    leaves over: about 1/(C − 1) for a random wrong class, up to 1 for the runner-up, whether the
-    example is easy or hard. With two classes that is always 1, so there it is the margin. nan
-    where no proxy prefers another label.
+    p_y/(1 − p_top), the label's part of what the favourite leaves over: about 1/(C − 1) for a
+    random wrong class, up to 1 for the runner-up. With two classes that is always 1, so there it is
+    the margin. nan where no proxy prefers another label.
     """
     own, lead = np.asarray(loss, dtype=np.float64), np.asarray(margin, dtype=np.float64)
     against = lead <= 0
@@ -279,11 +261,9 @@ def noise_like_planted(
 ) -> Check:
     """Whether suspects look like planted labels; "fails" when they are more plausible.
 
-    Natural noise confuses what looks alike, and so do hard examples whose labels are right; a
-    canary stands for neither. The number is the chance that a suspect is more plausible
-    than a suspect canary (1/2 is alike); larger is worse. Fails when it is 0.6 or more and a
-    one-sided rank test says so at `level`. Without a sign it is "cannot tell": wrong labels that
-    every proxy believes leave none.
+    Natural noise confuses what looks alike, and so do hard examples whose labels are right. The
+    number is the chance that a suspect is more plausible than a suspect canary (1/2 is alike).
+    Never "holds": wrong labels that every proxy believes leave no sign.
     """
     name = "wrong labels look like canaries"
     compared = _compare(name, suspects, plausible, planted, share)
@@ -306,13 +286,11 @@ def noise_like_planted(
 def no_milder_than_planted(
     suspects: Mask, detector: Floats, planted: Mask, share: float, level: float
 ) -> Check:
-    """Whether the detector sees suspects as clearly as planted ones.
+    """Whether the detector, larger for cleaner labels, sees suspects as clearly as canaries.
 
-    Larger values of the detector mean cleaner. The number is the chance that a suspect
-    looks cleaner than a suspect canary (1/2 is alike); larger is worse. Fails when it is 0.6 or
-    more and a one-sided rank test says so at `level`: wrong labels then sit on hard examples,
-    as a targeted attacker puts them, and limits read off these canaries are too good. For proxies
-    without folds: hard examples whose labels are right set it off as well.
+    The number is the chance that a suspect looks cleaner than a suspect canary (1/2 is alike). A
+    failure puts wrong labels on hard examples, and limits read off these canaries are too good. For
+    proxies without folds: hard examples whose labels are right set it off as well.
     """
     compared = _compare(MILDER, suspects, detector, planted, share)
     if isinstance(compared, Check):
@@ -328,6 +306,25 @@ def no_milder_than_planted(
     return Check(MILDER, outcome, number, MORE_PLAUSIBLE, reason)
 
 
+def _compare(
+    name: str, suspects: Mask, value: Floats, planted: Mask, share: float
+) -> Check | tuple[float, float]:
+    """AUROC of suspects over suspect canaries and its one-sided p, if enough are suspects."""
+    from scipy.stats import mannwhitneyu
+
+    known, others = value[suspects & planted], value[suspects & ~planted]
+    if (few := _too_few(name, suspects & planted)) is not None:
+        return few
+    if share < FEW_SUSPECTS or others.size == 0:
+        reason = f"only {share:.1%} of the other labels are suspects: too few to compare"
+        return Check(name, "cannot tell", share, FEW_SUSPECTS, reason)
+    both = np.r_[others, known]
+    number = auroc(both, np.arange(both.size) < others.size)
+    if both.min() == both.max():
+        return number, 1.0
+    return number, float(mannwhitneyu(others, known, alternative="greater").pvalue)
+
+
 def errors_go_both_ways(
     guess: NDArray[np.int64] | None,
     certainty: Floats | None,
@@ -337,11 +334,10 @@ def errors_go_both_ways(
     """Whether labels are as often wrong from one class to another as the other way round.
 
     Random errors are, and so are hard examples, mostly. Of the examples that out-of-fold proxies
-    take for a class, the surest three tenths are looked at; for each pair, those of each class that
-    carry the other's label are counted, canaries aside. The number is the smallest two-sided
-    binomial p of all pairs, times their count; fails at 0.0001 or less: wrong labels then follow a
-    habit that no canary has, and limits read off canaries are too good. Errors that go both ways
-    between classes that look alike it seldom sees.
+    take for a class, the surest three tenths are looked at; for each pair of classes, those of each
+    that carry the other's label are counted. The number is the smallest two-sided binomial p, times
+    the count of pairs. Where it fails wrong labels follow a habit that no canary has, and limits
+    read off canaries are too good.
     """
     if guess is None or certainty is None:
         reason = "this needs predictions for rows that the proxy did not train on; use folds"
@@ -358,15 +354,13 @@ def errors_go_both_ways(
         looked[c] = count
         carried[c] = np.bincount(labels[sure], minlength=classes)
     both = np.tril(carried + carried.T, -1) * np.outer(looked > 0, looked > 0)
-    pairs = [(int(a), int(b)) for a, b in np.argwhere(both >= FEWEST_OF_A_CLASS)]
+    pairs = np.argwhere(both >= FEWEST_OF_A_CLASS).tolist()
     if not pairs:
         reason = "too few sure examples carry another label"
         return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
     chances = [
         binomtest(
-            int(carried[a, b]),
-            int(carried[a, b] + carried[b, a]),
-            float(looked[a] / (looked[a] + looked[b])),
+            int(carried[a, b]), int(both[a, b]), float(looked[a] / (looked[a] + looked[b]))
         ).pvalue
         for a, b in pairs
     ]
@@ -374,42 +368,21 @@ def errors_go_both_ways(
     a, b = pairs[worst]
     number = min(1.0, chances[worst] * len(pairs))
     outcome: Outcome = "fails" if number <= ONE_WAY else "holds"
-    pair = "pair" if len(pairs) == 1 else "pairs"
     reason = (
         f"of {looked[a]} that are surely class {a}, {carried[a, b]} are labelled {b}; of "
         f"{looked[b]} that are surely class {b}, {carried[b, a]} are labelled {a} (binomial test, "
-        f"{len(pairs)} {pair} of classes)"
+        f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of classes)"
     )
     if outcome == "fails":
         reason += "; limits from canaries are too good, audit a random sample"
     return Check(HIDING, outcome, number, ONE_WAY, reason)
 
 
-def _compare(
-    name: str, suspects: Mask, value: Floats, planted: Mask, share: float
-) -> Check | tuple[float, float]:
-    """AUROC of suspects over suspect canaries and its one-sided p, if enough are suspects."""
-    from scipy.stats import mannwhitneyu
-
-    known, others = value[suspects & planted], value[suspects & ~planted]
-    if (few := too_few(name, suspects & planted)) is not None:
-        return few
-    if share < FEW_SUSPECTS or others.size == 0:
-        reason = f"only {share:.1%} of the other labels are suspects: too few to compare"
-        return Check(name, "cannot tell", share, FEW_SUSPECTS, reason)
-    both = np.r_[others, known]
-    number = auroc(both, np.arange(both.size) < others.size)
-    if both.min() == both.max():
-        return number, 1.0
-    return number, float(mannwhitneyu(others, known, alternative="greater").pvalue)
-
-
 def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Check:
     """Whether canaries of two kinds, given as (passed, planted), pass equally often.
 
-    The number is the difference of the two shares; smaller is better. Fails when Fisher's exact
-    two-sided test says so at `level`: what is like the better-hiding kind would get through, and
-    a limit from the other kind would be too good.
+    The number is the difference of the two shares. Where Fisher's exact test fails, what is like
+    the better-hiding kind gets through, and a limit from the other kind is too good.
     """
     from scipy.stats import fisher_exact
 
@@ -425,12 +398,11 @@ def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
     classes, sizes = np.unique(labels, return_counts=True)
     worst = int(sizes.argmin())
     number = float(keep * sizes[worst])
-    outcome: Outcome = "holds" if number >= FEWEST_OF_A_CLASS else "fails"
     reason = (
         f"class {classes[worst]} has {sizes[worst]:,} examples, of which a random subset keeps "
         f"{int(number):,}"
     )
-    return Check("no class vanishes", outcome, number, FEWEST_OF_A_CLASS, reason)
+    return _at_least("no class vanishes", number, FEWEST_OF_A_CLASS, reason)
 
 
 def starved_class(kept: Mask, labels: NDArray[np.int64]) -> tuple[int, int] | None:
@@ -438,6 +410,65 @@ def starved_class(kept: Mask, labels: NDArray[np.int64]) -> tuple[int, int] | No
     classes = np.unique(labels)
     counts = [int(kept[labels == c].sum()) for c in classes]
     least = int(np.argmin(counts))
-    if counts[least] >= FEWEST_OF_A_CLASS:
-        return None
-    return int(classes[least]), counts[least]
+    return None if counts[least] >= FEWEST_OF_A_CLASS else (int(classes[least]), counts[least])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckInputs:
+    """What a check may look at."""
+
+    dynamics: Dynamics
+    planted: Mask  # the choosing canaries
+    labels: Labels
+    given: Labels  # the labels before planting
+    keep: float
+    level: float  # of one test
+    loss: NDArray[Any]
+    right: NDArray[np.bool_]
+    ranks: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    suspects: Mask  # labels that most proxies contradict
+    share: float  # of the suspects among labels that are no canary's
+    guess: Labels | None
+    certainty: NDArray[np.float64] | None
+    classes: int  # C, by the largest label
+
+
+def _check_inversion(given: CheckInputs) -> Check:
+    count = count_of(given.keep, given.variance.size)
+    chosen = top_mask(given.variance, count, seed=0, ids=given.dynamics.ids)
+    return not_inverted(chosen, given.planted, given.level)
+
+
+def _check_natural_noise(given: CheckInputs) -> Check:
+    plausible = plausibility(given.loss, given.dynamics.snapshot("margin"), given.classes)
+    return noise_like_planted(given.suspects, plausible, given.planted, given.share, given.level)
+
+
+def _check_hiding(given: CheckInputs) -> Check:
+    if given.dynamics.out_of_fold is not None:
+        return errors_go_both_ways(given.guess, given.certainty, given.labels, given.planted)
+    score = aum_mean(given.dynamics)
+    return no_milder_than_planted(given.suspects, score, given.planted, given.share, given.level)
+
+
+# Every check, in the order in which people read them: a new one is a function and a line here.
+CHECKS: dict[str, Callable[[CheckInputs], Check]] = {
+    "complete": lambda i: proxies_complete(i.dynamics.provenance, i.dynamics.proxies),
+    "differ": lambda i: proxies_differ(i.loss),
+    "above chance": lambda i: proxies_above_chance(
+        i.right[:, ~i.planted],
+        i.labels[~i.planted],
+        one_is_enough=i.dynamics.out_of_fold is not None,
+    ),
+    "agree": lambda i: proxies_agree(i.ranks),
+    "memorised": lambda i: not_memorised(i.right, i.planted, i.classes, i.level),
+    "concentration": lambda i: rank_concentration(i.ranks, i.planted),
+    "spread": lambda i: rank_spread(i.variance, i.planted),
+    "boundary": lambda i: enough_boundary(i.variance, i.planted, i.keep),
+    "inversion": _check_inversion,
+    "contested": lambda i: disagreement_matters(i.dynamics.correct, i.planted),
+    "natural": _check_natural_noise,
+    "hiding": _check_hiding,
+    "classes": lambda i: classes_survive(i.given, i.keep),
+}

@@ -31,10 +31,7 @@ class Check:
 
 
 def auroc(score: ArrayLike, marked: ArrayLike) -> float:
-    """The chance that a marked example has a larger score than an unmarked one, ties half.
-
-    To see how well a score keeps clean examples, mark the clean ones.
-    """
+    """The chance that a marked example has a larger score than an unmarked one, ties half."""
     s = check_score(score)
     mark = check_mask(marked, len(s), "marked")
     inside = int(mark.sum())

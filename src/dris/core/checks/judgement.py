@@ -10,42 +10,28 @@ from numpy.typing import NDArray
 
 from dris.core.certify.limits import canary_mask
 from dris.core.checks.assumption_checks import (
+    CHECKS,
     FAR_MORE_PLAUSIBLE,
     FEW_SUSPECTS,
     HIDING,
     KINDS_ALIKE,
     MILDER,
+    CheckInputs,
     Mask,
-    classes_survive,
-    disagreement_matters,
-    enough_boundary,
-    errors_go_both_ways,
     estimate_suspect_share,
     kinds_alike,
-    no_milder_than_planted,
-    noise_like_planted,
-    not_inverted,
-    not_memorised,
-    plausibility,
-    proxies_above_chance,
-    proxies_agree,
-    proxies_complete,
-    proxies_differ,
-    rank_concentration,
-    rank_spread,
     starved_class,
 )
 from dris.core.checks.diagnostics import Check
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.noise.assessment import Assessment, assess, contradicted_by_most
 from dris.core.noise.canaries import Canaries
-from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
 from dris.core.select.gate import NothingPassesError, canaries_needed
 from dris.core.select.rules import CLEAN_THEN_HARD, choose
-from dris.core.subset import Subset, top_mask
-from dris.core.validate import count_of
+from dris.core.subset import Subset
 
+Labels = NDArray[np.int64]
 Regime = Literal[
     "proxies unusable",
     "memorised",
@@ -57,171 +43,6 @@ Regime = Literal[
     "small class",
     "clean",
 ]
-
-LEVEL = 0.05  # the chance that a test among the checks fails although nothing is wrong
-TESTS = 4  # among the checks: inversion, memorising, natural noise, hiding
-NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
-BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
-UNUSABLE = NARROW | BROKEN
-HEAVY_SHARE = 0.3  # of suspects; at a true ε of 0.25 we saw 0.2 to 0.27, at 0.4 0.34 to 0.42
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckInputs:
-    """What a check may look at; `planted` are the choosing canaries, `level` is one test's.
-
-    `suspects` are the labels that most proxies contradict, `share` is how many of the labels that
-    are no canary's.
-    """
-
-    dynamics: Dynamics
-    planted: Mask
-    labels: NDArray[np.int64]
-    given: NDArray[np.int64]
-    keep: float
-    level: float
-    loss: NDArray[Any]
-    right: NDArray[np.bool_]
-    ranks: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    suspects: Mask
-    share: float
-    guess: NDArray[np.int64] | None
-    certainty: NDArray[np.float64] | None
-
-    @property
-    def classes(self) -> int:
-        """C, by the largest label."""
-        return int(self.labels.max()) + 1
-
-
-def _check_inversion(given: CheckInputs) -> Check:
-    count = count_of(given.keep, given.variance.size)
-    chosen = top_mask(given.variance, count, seed=0, ids=given.dynamics.ids)
-    return not_inverted(chosen, given.planted, given.level)
-
-
-def _check_natural_noise(given: CheckInputs) -> Check:
-    plausible = plausibility(given.loss, given.dynamics.snapshot("margin"), given.classes)
-    return noise_like_planted(given.suspects, plausible, given.planted, given.share, given.level)
-
-
-def _check_hiding(given: CheckInputs) -> Check:
-    if given.dynamics.out_of_fold is not None:
-        return errors_go_both_ways(given.guess, given.certainty, given.labels, given.planted)
-    score = aum_mean(given.dynamics)
-    return no_milder_than_planted(given.suspects, score, given.planted, given.share, given.level)
-
-
-# Every check, in the order in which people read them: a new one is a function and a line here.
-CHECKS: dict[str, Callable[[CheckInputs], Check]] = {
-    "complete": lambda i: proxies_complete(i.dynamics.provenance, i.dynamics.proxies),
-    "differ": lambda i: proxies_differ(i.loss),
-    "above chance": lambda i: proxies_above_chance(
-        i.right[:, ~i.planted],
-        i.labels[~i.planted],
-        one_is_enough=i.dynamics.out_of_fold is not None,
-    ),
-    "agree": lambda i: proxies_agree(i.ranks),
-    "memorised": lambda i: not_memorised(i.right, i.planted, i.classes, i.level),
-    "concentration": lambda i: rank_concentration(i.ranks, i.planted),
-    "spread": lambda i: rank_spread(i.variance, i.planted),
-    "boundary": lambda i: enough_boundary(i.variance, i.planted, i.keep),
-    "inversion": _check_inversion,
-    "contested": lambda i: disagreement_matters(i.dynamics.correct, i.planted),
-    "natural": _check_natural_noise,
-    "hiding": _check_hiding,
-    "classes": lambda i: classes_survive(i.given, i.keep),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResults:
-    """What the choosing canaries show: every check by name, and the share of suspects.
-
-    `suspect_share` is an estimate of ε, not a bound.
-    """
-
-    checks: Mapping[str, Check]
-    suspect_share: float
-    cross_fitted: bool = False
-
-    @property
-    def regime(self) -> Regime:
-        """The first that applies.
-
-        Out of fold, proxies need not differ and may memorise. Copies make every other check
-        meaningless. A broken proxy shows as inversion as well, which says more: how it hurts.
-        """
-        fails = {name for name, check in self.checks.items() if check.outcome == "fails"}
-        if self.cross_fitted:
-            fails -= NARROW | {"memorised"}
-        if fails & NARROW:
-            return "proxies unusable"
-        if "memorised" in fails:
-            return "memorised"
-        if "inversion" in fails:
-            return "inverted"
-        if fails & BROKEN:
-            return "proxies unusable"
-        if "contested" in fails:
-            return "too easy"
-        if "natural" in fails:
-            return "natural noise"
-        if self.suspect_share >= HEAVY_SHARE:
-            return "heavy noise"
-        if self.suspect_share >= FEW_SUSPECTS:
-            return "moderate noise"
-        return "small class" if "classes" in fails else "clean"
-
-
-def run_checks(
-    dynamics: Dynamics,
-    planted: Mask,
-    given: NDArray[np.int64],
-    *,
-    keep: float,
-    level: float,
-    hidden: int = 0,
-    assessment: Assessment | None = None,
-) -> CheckResults:
-    """Run every check on dynamics whose proxies trained on planted labels.
-
-    `planted` marks the canaries that may be looked at, `hidden` counts the others; classes are
-    counted by `given`, the labels before planting; `level` is one test's.
-    """
-    loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
-    suspects = contradicted_by_most(right)
-    inputs = CheckInputs(
-        dynamics=dynamics,
-        planted=planted,
-        labels=np.asarray(dynamics.labels),
-        given=given,
-        keep=keep,
-        level=level,
-        loss=loss,
-        right=right,
-        ranks=normalized_ranks(loss),
-        variance=rank_variance(loss),
-        suspects=suspects,
-        share=estimate_suspect_share(suspects, planted, hidden),
-        guess=None if assessment is None else assessment.guess,
-        certainty=None if assessment is None else assessment.certainty,
-    )
-    checks = {name: check(inputs) for name, check in CHECKS.items()}
-    return CheckResults(checks, inputs.share, dynamics.out_of_fold is not None)
-
-
-def last_unmemorised_epoch(dynamics: Dynamics, planted: Mask) -> int | None:
-    """The last recorded epoch before the scored one at which most canaries are suspects."""
-    for epoch in [e for e in dynamics.epochs if e < dynamics.scored_epoch][::-1]:
-        suspects = contradicted_by_most(dynamics.at(epoch).snapshot("correct"))
-        if suspects[planted].mean() >= 0.5:
-            return epoch
-    return None
-
-
-Labels = NDArray[np.int64]
 RuleName = Literal[
     "clean_then_hard",
     "gated",
@@ -237,6 +58,94 @@ BY_CLASS: dict[RuleName, RuleName] = {
     "rank_variance": "rank_variance_per_class",
 }
 
+LEVEL = 0.05  # the chance that a test among the checks fails although nothing is wrong
+TESTS = 4  # among the checks: inversion, memorising, natural noise, hiding
+NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
+BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
+HEAVY_SHARE = 0.3  # of suspects; at a true ε of 0.25 we saw 0.2 to 0.27, at 0.4 0.34 to 0.42
+
+# What a failed check makes of the data; the first that applies counts. Copies make every other
+# check meaningless. A broken proxy shows as inversion as well, which says more: how it hurts.
+_REGIMES: tuple[tuple[frozenset[str], Regime], ...] = (
+    (NARROW, "proxies unusable"),
+    (frozenset({"memorised"}), "memorised"),
+    (frozenset({"inversion"}), "inverted"),
+    (BROKEN, "proxies unusable"),
+    (frozenset({"contested"}), "too easy"),
+    (frozenset({"natural"}), "natural noise"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResults:
+    """What the choosing canaries show."""
+
+    checks: Mapping[str, Check]  # by name
+    suspect_share: float  # an estimate of ε, not a bound
+    cross_fitted: bool = False
+
+    @property
+    def regime(self) -> Regime:
+        """What kind of data this looks like."""
+        fails = {name for name, check in self.checks.items() if check.outcome == "fails"}
+        if self.cross_fitted:  # out of fold, proxies need not differ and may memorise
+            fails -= NARROW | {"memorised"}
+        for names, regime in _REGIMES:
+            if fails & names:
+                return regime
+        if self.suspect_share >= HEAVY_SHARE:
+            return "heavy noise"
+        if self.suspect_share >= FEW_SUSPECTS:
+            return "moderate noise"
+        return "small class" if "classes" in fails else "clean"
+
+
+def run_checks(
+    dynamics: Dynamics,
+    planted: Mask,
+    given: Labels,
+    *,
+    keep: float,
+    level: float,
+    hidden: int = 0,
+    assessment: Assessment | None = None,
+) -> CheckResults:
+    """Run every check on dynamics whose proxies trained on planted labels.
+
+    `planted` marks the canaries that may be looked at, `hidden` counts the others; `level` is one
+    test's.
+    """
+    loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
+    suspects, labels = contradicted_by_most(right), np.asarray(dynamics.labels)
+    inputs = CheckInputs(
+        dynamics=dynamics,
+        planted=planted,
+        labels=labels,
+        given=given,
+        keep=keep,
+        level=level,
+        loss=loss,
+        right=right,
+        ranks=normalized_ranks(loss),
+        variance=rank_variance(loss),
+        suspects=suspects,
+        share=estimate_suspect_share(suspects, planted, hidden),
+        guess=None if assessment is None else assessment.guess,
+        certainty=None if assessment is None else assessment.certainty,
+        classes=int(labels.max()) + 1,
+    )
+    checks = {name: check(inputs) for name, check in CHECKS.items()}
+    return CheckResults(checks, inputs.share, dynamics.out_of_fold is not None)
+
+
+def last_unmemorised_epoch(dynamics: Dynamics, planted: Mask) -> int | None:
+    """The last recorded epoch before the scored one at which most canaries are suspects."""
+    for epoch in [e for e in dynamics.epochs if e < dynamics.scored_epoch][::-1]:
+        suspects = contradicted_by_most(dynamics.at(epoch).snapshot("correct"))
+        if suspects[planted].mean() >= 0.5:
+            return epoch
+    return None
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -245,20 +154,15 @@ class Judgement:
     regime: Regime  # what kind of data this looks like
     rule: RuleName  # the rule to select with
     reason: str  # why, in one sentence
-    # every check by name: holds, fails or cannot tell, with number and threshold
-    checks: Mapping[str, Check]
-    # share of labels that most proxies contradict: an estimate of ε, not a bound
-    suspect_share: float
+    checks: Mapping[str, Check]  # by name
+    suspect_share: float  # of labels that most proxies contradict: an estimate of ε, not a bound
     keep: float  # α
     # what the rule keeps of everything, canaries included; None when other proxies are needed
     subset: Subset | None
 
     @property
     def looks(self) -> str:
-        """The regime in words for a person, who must not read that data is clean: nobody can tell.
-
-        Errors that every proxy believes leave no sign.
-        """
+        """The regime in words that do not call data clean, which nobody can tell."""
         return "no sign of wrong labels" if self.regime == "clean" else self.regime
 
     @property
@@ -268,11 +172,7 @@ class Judgement:
 
     @property
     def hides(self) -> bool:
-        """Whether wrong labels are not like canaries, so that no limit can be trusted.
-
-        They go one way between classes, look milder to proxies without folds, are far more
-        plausible than planted ones, or kinds of canaries disagree; or proxies memorised them.
-        """
+        """Whether wrong labels are not like canaries, so that no limit can be trusted."""
         unlike = any(check.name in (HIDING, MILDER, KINDS_ALIKE) for check in self.failed)
         natural = self.checks["natural"]
         plausible = natural.outcome == "fails" and natural.number >= FAR_MORE_PLAUSIBLE
@@ -307,52 +207,42 @@ def judge(
     choosing = np.zeros(dynamics.examples, dtype=np.bool_)
     choosing[kinds[0].choosing] = True
     assessment = assess(dynamics) if assessment is None else assessment
-    hidden = sum(len(kind) for kind in kinds) - int(choosing.sum())
-    each = LEVEL / (TESTS + len(kinds) - 1)
+    level = LEVEL / (TESTS + len(kinds) - 1)
     results = run_checks(
         dynamics,
         choosing,
         kinds[0].given,
         keep=keep,
-        level=each,
-        hidden=hidden,
+        level=level,
+        hidden=sum(len(kind) for kind in kinds) - int(choosing.sum()),
         assessment=assessment,
     )
     rule, reason = _recommend(dynamics, choosing, results)
     subset = None
     if rule != "train other proxies":
-        select = partial(
-            choose,
-            dynamics=dynamics,
-            keep=keep,
-            choosing=choosing,
-            seed=seed,
-            assessment=assessment,
-        )
+        how: dict[str, Any] = {
+            "keep": keep,
+            "choosing": choosing,
+            "seed": seed,
+            "assessment": assessment,
+        }
+        select = partial(choose, dynamics=dynamics, **how)
         planted = canary_mask(kinds, dynamics.examples)
         rule, reason, subset = _select(rule, reason, select, planted, np.asarray(dynamics.labels))
+    checks = {**results.checks, **_compare_kinds(dynamics, kinds, level)}
     return Judgement(
-        regime=results.regime,
-        rule=rule,
-        reason=reason,
-        checks={**results.checks, **_compare_kinds(dynamics, kinds, each)},
-        suspect_share=results.suspect_share,
-        keep=keep,
-        subset=subset,
+        results.regime, rule, reason, checks, results.suspect_share, keep=keep, subset=subset
     )
 
 
 def _compare_kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) -> dict[str, Check]:
     """The first kind beside each other one: how many choosing canaries are no suspects."""
     suspects = contradicted_by_most(dynamics.snapshot("correct"))
-    passed = [int((~suspects[kind.choosing]).sum()) for kind in kinds]
-    planted = [kind.choosing.size for kind in kinds]
+    passed = [(int((~suspects[kind.choosing]).sum()), kind.choosing.size) for kind in kinds]
     return {
-        f"{kinds[0].kind} and {kinds[k].kind}": kinds_alike(
-            (passed[0], planted[0]), (passed[k], planted[k]), level
-        )
-        for k in range(1, len(kinds))
-        if planted[k]
+        f"{kinds[0].kind} and {kind.kind}": kinds_alike(passed[0], own, level)
+        for kind, own in zip(kinds[1:], passed[1:], strict=True)
+        if own[1]
     }
 
 
@@ -362,34 +252,32 @@ def _recommend(dynamics: Dynamics, choosing: Mask, results: CheckResults) -> tup
     need, have = canaries_needed(), int(choosing.sum())
     folds = dynamics.out_of_fold is not None
     # Out of fold it takes proxies that know something, not proxies that differ.
-    fatal = BROKEN if folds else UNUSABLE
+    fatal = BROKEN if folds else NARROW | BROKEN
     broken = [c for name, c in results.checks.items() if c.outcome == "fails" and name in fatal]
     if broken:
         return "train other proxies", f"{broken[0].name}: no; {broken[0].reason}"
     if folds:
         return CLEAN_THEN_HARD, "drop labels whose P(wrong) is above one half"
-    if results.regime == "memorised":
+    regime = results.regime
+    if regime == "memorised":
         earlier = last_unmemorised_epoch(dynamics, choosing)
         how = "train shorter" if earlier is None else f"score epoch {earlier}, or train shorter"
         return "train other proxies", f"the proxies memorised the canaries; {how}"
-    if results.regime == "too easy":
+    if regime == "too easy":
         return "random", "the proxies agree on every example, so no score has anything to choose by"
-    if results.regime == "clean":
+    if regime == "clean":
         return "rank_variance", "nothing to drop, and rank variance does not collect wrong labels"
-    if results.regime == "small class":
+    if regime == "small class":
         return "rank_variance_per_class", "a class would vanish; let each class keep its share"
     if have < need:
         return "aum_mean", f"{about}, and a gate needs {need} choosing canaries, there are {have}"
-    if results.regime == "inverted":
-        return "gated", "rank variance collects wrong labels here; drop suspects first"
-    if results.regime == "natural noise":
-        return "gated", (
-            f"{about}, and more plausible than canaries: natural noise or hard examples, of "
-            "which the gate drops the clearest; audit what is left"
-        )
-    if results.regime == "heavy noise":
-        return "gated", f"{about}, past what rank variance can reject; drop them first"
-    return "gated", f"{about}; drop them first, then choose"
+    why = {
+        "inverted": "rank variance collects wrong labels here; drop suspects first",
+        "natural noise": f"{about}, and more plausible than canaries: natural noise or hard "
+        "examples, of which the gate drops the clearest; audit what is left",
+        "heavy noise": f"{about}, past what rank variance can reject; drop them first",
+    }
+    return "gated", why.get(regime, f"{about}; drop them first, then choose")
 
 
 def _select(

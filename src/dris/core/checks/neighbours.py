@@ -1,9 +1,9 @@
 """Rows that nearly copy each other, and rows far from all others.
 
 Up to 5,000 different rows are compared each with each. More go into trees that halve them along
-random directions until a few hundred are left together, and rows that meet in one of the trees are
-compared: near-copies fall on the same side of nearly every cut, so they meet; how far a row is from
-its neighbours may come out too large, and is computed exactly for those that look far from all.
+random directions, and rows that meet in one of the trees are compared: near-copies nearly always
+meet; how far a row is from its neighbours may come out too large, and is computed exactly for those
+that look far from all.
 """
 
 from dataclasses import dataclass
@@ -24,30 +24,20 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """What the distances between rows show.
+    """What the distances between rows show."""
 
-    Attributes:
-        groups: Of each row, the number of its group of near-copies; -1 where it has none.
-        nearest: The distance to its nearest other row; 0 for an exact copy.
-        distance: The mean distance to its ten nearest, copies counted once.
-        outliers: Positions of rows far from all others, the farthest first.
-    """
-
-    groups: Indices
-    nearest: NDArray[np.float64]
-    distance: NDArray[np.float64]
-    outliers: Indices
+    groups: Indices  # of each row, the number of its group of near-copies; -1 where it has none
+    nearest: NDArray[np.float64]  # the distance to its nearest other row; 0 for an exact copy
+    distance: NDArray[np.float64]  # the mean distance to its ten nearest, copies counted once
+    outliers: Indices  # positions of rows far from all others, the farthest first
 
 
 def find_neighbours(
     x: Floats, copies: Indices | None = None, *, rng: np.random.Generator
 ) -> Neighbours:
-    """Near-copies and outliers among the rows of a standardised table.
+    """Near-copies and outliers among the rows of a standardised table (N, D).
 
-    Args:
-        x: The table (N, D).
-        copies: A number for each row, shared by exact copies; None if no two rows are alike.
-        rng: Draws the directions of the trees; not used where every pair is compared.
+    `copies` numbers exact copies alike; None if no two rows are. `rng` draws the trees' directions.
 
     >>> x = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
     >>> x[7], x[9] = x[3] + 0.001, 40
@@ -58,9 +48,8 @@ def find_neighbours(
     n = len(x)
     keys = np.arange(n) if copies is None else copies
     _, first, own = np.unique(keys, return_index=True, return_inverse=True)
-    nothing = Neighbours(np.full(n, -1), np.zeros(n), np.zeros(n), np.zeros(0, np.int64))
     if len(first) < MIN_ROWS:
-        return nothing
+        return Neighbours(np.full(n, -1), np.zeros(n), np.zeros(n), np.zeros(0, np.int64))
     different = np.ascontiguousarray(x[first], dtype=np.float32)
     near, apart = nearest_rows(different, NEIGHBOURS, rng=rng)
     mean = apart.mean(axis=1)
@@ -73,14 +62,12 @@ def find_neighbours(
         mean[far] = _nearest_of(different, far, NEIGHBOURS)[1].mean(axis=1)
         far = far[np.log(np.maximum(mean[far], 1e-12)) > edge]
     groups = _join(near, apart <= NEAR * np.median(apart[:, 0]))[own]
-    members = np.bincount(groups)
-    alone = members[groups] < 2
+    alone = np.bincount(groups)[groups] < 2
     _, groups = np.unique(np.where(alone, -1, groups), return_inverse=True)
-    groups = groups - int(alone.any())
     nearest = np.where(np.bincount(own)[own] > 1, 0.0, apart[own, 0])
     rows = np.flatnonzero(np.isin(own, far))
     order = np.argsort(-mean[own[rows]], kind="stable")
-    return Neighbours(groups, nearest, mean[own], rows[order])
+    return Neighbours(groups - int(alone.any()), nearest, mean[own], rows[order])
 
 
 def nearest_rows(
@@ -106,10 +93,7 @@ def nearest_rows(
 
 
 def _leaves(x: Floats, rng: np.random.Generator) -> list[Indices]:
-    """The rows in parts of a few hundred: halved again and again, each level along one direction.
-
-    A direction is the difference of two rows, so it goes where the rows differ.
-    """
+    """The rows in parts of a few hundred, halved along differences of two rows."""
     levels = int(np.ceil(np.log2(len(x) / LEAF)))
     ends = rng.choice(len(x), (2, levels), replace=len(x) < 2 * levels)
     along = x @ (x[ends[0]] - x[ends[1]]).T

@@ -1,6 +1,6 @@
 """Class probabilities of K proxies, each row's from a model that did not train on it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,25 +46,21 @@ class ClassProbabilities:
     ) -> tuple[NDArray[np.int32], Floats]:
         """Each example's labels and likeliest other classes, and every proxy's probabilities.
 
-        The classes (example, count), in ascending order, are those with the largest mean over
-        proxies; the probabilities are (proxy, example, count).
+        The classes (example, count), ascending, have the largest mean over proxies; the
+        probabilities are (proxy, example, count).
         """
         count = min(count, self.classes)
         proxies, n = self.values.shape[:2]
         classes = np.empty((n, count), dtype=np.int32)
         values = np.empty((proxies, n, count), dtype=np.float32)
-        for rows in self._pieces():
+        step = max(1, _AT_ONCE // (proxies * self.classes))
+        for rows in (slice(a, a + step) for a in range(0, n, step)):
             p = self.dense(rows)
             classes[rows] = top = likeliest_classes(
                 p.mean(axis=0), [given[rows] for given in labels], count
             )
             values[:, rows] = np.take_along_axis(p, top[None].astype(np.intp), axis=2)
         return classes, values
-
-    def _pieces(self) -> Iterator[slice]:
-        proxies, n = self.values.shape[:2]
-        step = max(1, _AT_ONCE // (proxies * self.classes))
-        return (slice(a, a + step) for a in range(0, n, step))
 
     def pick(self, at: Any) -> "ClassProbabilities":
         """Those of some proxies, or at `(slice(None), positions)` of some examples."""

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import check_count, check_labels, first_not_finite
+from dris.core.validate import as_floats, check_count, check_labels, first_not_finite
 
 Column = NDArray[Any]
+FrameKind = Literal["pandas", "polars"]
 
-# Columns with a value per (proxy, epoch, example).
 TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")
 ON_DEMAND = ("gradient_norm", "rival")  # recorded only when asked for
 
@@ -53,10 +53,7 @@ def check_column(name: str, value: ArrayLike) -> Column:
         if a.dtype.kind not in "iu" or (a.size and not 0 <= a.min() <= a.max() < 2**31):
             raise InputError(f"rival must be classes, whole numbers from 0, got {a.dtype}")
         return a.astype(np.int32, copy=False)
-    if a.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be numbers, got {a.dtype}")
-    if a.dtype not in (np.float32, np.float64):
-        a = a.astype(np.float32 if a.dtype == np.float16 else np.float64)
+    a = as_floats(a, name)
     refuse_not_finite(a, name)
     return a
 
@@ -74,9 +71,7 @@ def refuse_not_finite(a: Column, name: str) -> None:
 
 def check_outputs(values: ArrayLike, name: str) -> Column:
     """Model outputs as a finite (K, E, N, C) array with at least two classes."""
-    a = np.asarray(values)
-    if a.dtype.kind not in "fiu":
-        raise InputError(f"{name} must be numbers, got {a.dtype}")
+    a = as_floats(values, name)
     if a.ndim == 3:
         a = a[:, np.newaxis]
     if a.ndim != 4 or a.shape[-1] < 2:
@@ -84,8 +79,6 @@ def check_outputs(values: ArrayLike, name: str) -> Column:
             f"{name} must be (proxy, [epoch,] example, class) with at least two classes, "
             f"got shape {np.shape(values)}"
         )
-    if a.dtype not in (np.float32, np.float64):
-        a = a.astype(np.float32 if a.dtype == np.float16 else np.float64)
     bad = first_not_finite(a)
     if bad is not None:
         raise InputError(f"{name} must be finite, got {a.flat[bad]} at position {bad}")
@@ -116,9 +109,6 @@ def spans(epochs: Sequence[int]) -> str:
     return f"{len(epochs)} epochs, {epochs[0]} to {epochs[-1]}"
 
 
-FrameKind = Literal["pandas", "polars"]
-
-
 def frame_of(columns: Mapping[str, NDArray[Any]], kind: FrameKind = "pandas") -> Any:
     """Columns of equal length as a `DataFrame` of pandas or polars."""
     if kind not in ("pandas", "polars"):
@@ -131,10 +121,7 @@ def frame_of(columns: Mapping[str, NDArray[Any]], kind: FrameKind = "pandas") ->
 
 
 def long_columns(columns: Mapping[str, NDArray[Any]], **marks: NDArray[Any]) -> dict[str, Any]:
-    """(proxy, epoch, example) values as columns of K·E·N rows, beside the names along each axis.
-
-    Each mark lies along one axis, in their order.
-    """
+    """(proxy, epoch, example) values as columns of K·E·N rows, beside a name for each place."""
     grids = np.meshgrid(*(np.asarray(mark) for mark in marks.values()), indexing="ij")
     axes = {name: grid.ravel() for name, grid in zip(marks, grids, strict=True)}
     return {**axes, **{name: np.asarray(values).ravel() for name, values in columns.items()}}
@@ -143,7 +130,8 @@ def long_columns(columns: Mapping[str, NDArray[Any]], **marks: NDArray[Any]) -> 
 def trajectories_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Column]:
     """Loss, margin, correctness and error norm from logits (..., N, C) and labels (N,).
 
-    Computed in float64, kept in the precision of the logits.
+    Loss is the softmax cross-entropy, margin the label's logit less the largest other one, error
+    norm ‖softmax − onehot‖; in float64, kept in the precision of the logits.
 
     >>> out = trajectories_of(np.array([[0.0, 0.0]]), np.array([1]))
     >>> float(out["loss"][0].round(4)), float(out["error_norm"][0].round(4))
@@ -167,10 +155,7 @@ def trajectories_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str
 
 
 def margins_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, Column]:
-    """Margin and correctness alone, to the bit as in `trajectories_of` and much cheaper.
-
-    Float logits only. One subtraction rounds alike in float32, and in float64 rounded after.
-    """
+    """Margin and correctness alone, to the bit as in `trajectories_of`; float logits only."""
     _, at_label, runner_up = _label_apart(logits, labels, logits.dtype)
     margin = (at_label - runner_up).reshape(logits.shape[:-1])
     return {"margin": margin, "correct": _correct(margin, logits, labels)}
@@ -188,8 +173,7 @@ def _label_apart(
 ) -> tuple[Column, Column, Column]:
     """The other classes' logits (C, M) with −inf at the label, the label's, the others' largest.
 
-    M runs over all axes but the last. With the classes first, sums and maxima over them run
-    along memory, many examples at once.
+    M runs over all axes but the last: sums over the classes then run along memory.
     """
     z = np.array(logits.reshape(-1, logits.shape[-1]).T, dtype=dtype, order="C")
     _, m = z.shape
@@ -211,8 +195,8 @@ def _correct(margin: Column, logits: NDArray[Any], labels: NDArray[np.int64]) ->
 class Totals:
     """Sums over epochs, per (proxy, example), added up one epoch after the other in float64.
 
-    `margin` is the summed margin, `forgotten` counts learned→forgotten transitions, `learned`
-    says whether the example was ever right; each is None when its column was not recorded.
+    `forgotten` counts learned→forgotten transitions, `learned` says whether the example was ever
+    right; each is None when its column was not recorded.
     """
 
     epochs: int
@@ -237,6 +221,8 @@ class Totals:
 
 class TotalsAccumulator:
     """Adds epochs up one by one, the only place where that is done."""
+
+    _ARRAYS = ("margin", "forgotten", "learned", "was_right")
 
     def __init__(self, proxies: int, examples: int) -> None:
         shape = (proxies, examples)
@@ -266,16 +252,8 @@ class TotalsAccumulator:
         return Totals(self._epochs, self._margin, self._forgotten, learned)
 
     def state(self, *, copy: bool = True) -> dict[str, Any]:
-        """Everything needed to go on later: the number of epochs and arrays of its own.
-
-        Without copies for who writes them away at once.
-        """
-        arrays = {
-            "margin": self._margin,
-            "forgotten": self._forgotten,
-            "learned": self._learned,
-            "was_right": self._was_right,
-        }
+        """All that is needed to go on later; without copies for who writes it away at once."""
+        arrays = {name: getattr(self, f"_{name}") for name in self._ARRAYS}
         there = {n: a for n, a in arrays.items() if a is not None}
         return {"epochs": self._epochs} | {n: a.copy() if copy else a for n, a in there.items()}
 
@@ -284,6 +262,6 @@ class TotalsAccumulator:
         """An accumulator that goes on where `state` was taken."""
         running = cls(*state["learned"].shape)
         running._epochs = int(state["epochs"])
-        for name in ("margin", "forgotten", "learned", "was_right"):
+        for name in cls._ARRAYS:
             setattr(running, f"_{name}", state[name].copy() if name in state else None)
         return running

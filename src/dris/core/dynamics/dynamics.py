@@ -1,8 +1,8 @@
 """What each proxy thought of each example, epoch by epoch: training makes it, deciding reads it.
 
-Whatever trains makes a `Dynamics`, whatever decides reads one. Axes everywhere: proxy, epoch,
-example. A score asks for two things only: `snapshot(column)`, the (K, N) values at the scored
-epoch, and `totals()`, sums over all epochs. The *summary* form keeps just those.
+Axes everywhere: proxy, epoch, example. A score asks for two things only: `snapshot(column)`, the
+(K, N) values at the scored epoch, and `totals()`, sums over all epochs. The *summary* form keeps
+just those.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,24 +13,9 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core.dynamics import columns as recorded
 from dris.core.dynamics.class_probabilities import ClassProbabilities
-from dris.core.dynamics.columns import (
-    REMEDY,
-    TRAJECTORIES,
-    Axes,
-    Column,
-    FrameKind,
-    Totals,
-    TotalsAccumulator,
-    check_column,
-    check_epochs,
-    check_outputs,
-    frame_of,
-    labels_for,
-    long_columns,
-    spans,
-    trajectories_of,
-)
+from dris.core.dynamics.columns import Axes, Column, FrameKind, Totals, TotalsAccumulator
 from dris.core.errors import InputError
 from dris.core.validate import check_count, check_ids
 
@@ -38,9 +23,6 @@ from dris.core.validate import check_count, check_ids
 @dataclass(frozen=True, slots=True, eq=False)
 class Dynamics:
     """Loss, margin, correctness and error norm of K proxies on N examples over E epochs.
-
-    Build one with `from_losses`, `from_logits`, `from_probabilities` or `from_arrays`; join
-    proxies trained apart with `merge`; `save` and `load` it as one file.
 
     Cross-fitted proxies also have `out_of_fold`: the same columns, from models that did not train
     on the example; stacked ones have these models' `probabilities` at the scored epoch as well.
@@ -65,25 +47,15 @@ class Dynamics:
         other = self.out_of_fold
         if other is None:
             return
-        shape, own = other.columns["loss"].shape, self.columns["loss"].shape
-        if shape != own or other.is_summary != self.is_summary:
+        shape, wanted = other.columns["loss"].shape, self.columns["loss"].shape
+        if shape != wanted or other.is_summary != self.is_summary:
             raise InputError(
-                f"out-of-fold values must be shaped like the others, {own}, got {shape}; "
+                f"out-of-fold values must be shaped like the others, {wanted}, got {shape}; "
                 "reorder or summarise both: dynamics.reorder(...), dynamics.summary()"
             )
-        other = replace(
-            other,
-            ids=self.ids,
-            labels=self.labels,
-            epochs=self.epochs,
-            scored_epoch=self.scored_epoch,
-            provenance={},
-            out_of_fold=None,
-            probabilities=None,
-        )
+        own = {name: getattr(self, name) for name in ("ids", "labels", "epochs", "scored_epoch")}
+        other = replace(other, **own, provenance={}, out_of_fold=None, probabilities=None)
         object.__setattr__(self, "out_of_fold", other)
-
-    # -- building ---------------------------------------------------------------------------
 
     @classmethod
     def from_arrays(
@@ -109,9 +81,9 @@ class Dynamics:
         20
         """
         values = (loss, margin, correct, error_norm, gradient_norm, rival)
-        given = dict(zip(TRAJECTORIES, values, strict=True))
+        given = zip(recorded.TRAJECTORIES, values, strict=True)
         columns = {
-            name: check_column(name, value) for name, value in given.items() if value is not None
+            name: recorded.check_column(name, value) for name, value in given if value is not None
         }
         shape = columns["loss"].shape
         for name, column in columns.items():
@@ -122,18 +94,20 @@ class Dynamics:
                 )
         if 0 in shape:
             raise InputError(f"dynamics need a proxy, an epoch and an example, got shape {shape}")
-        at = check_epochs(epochs, shape[1])
+        at = recorded.check_epochs(epochs, shape[1])
         scored = at[(len(at) - 1) // 2]
         if scored_epoch is not None:
             scored = check_count(scored_epoch, "scored_epoch", at_least=0)
         if scored not in at:
-            raise InputError(f"scored_epoch {scored} was not recorded; recorded: {spans(at)}")
+            raise InputError(
+                f"scored_epoch {scored} was not recorded; recorded: {recorded.spans(at)}"
+            )
         return cls(
             columns=columns,
             ids=check_ids(ids, shape[2]),
             epochs=at,
             scored_epoch=scored,
-            labels=None if labels is None else labels_for(labels, shape[2]),
+            labels=None if labels is None else recorded.labels_for(labels, shape[2]),
             provenance=dict(provenance or {}),
         )
 
@@ -146,27 +120,22 @@ class Dynamics:
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike, **axes: Unpack[Axes]) -> "Dynamics":
         """From logits (K, N, C) or (K, E, N, C) and the given labels (N,).
 
-        Loss is the softmax cross-entropy, margin the label's logit less the largest other one,
-        error norm ‖softmax − onehot‖. `axes` are ids, epochs, scored_epoch and provenance, as in
-        `from_arrays`.
+        `axes` are ids, epochs, scored_epoch and provenance, as in `from_arrays`.
 
         >>> d = Dynamics.from_logits([[[2.0, 0.0], [0.0, 1.0]]], labels=[0, 0])
         >>> d.column("margin").tolist(), d.column("correct").tolist()
         ([[[2.0, -1.0]]], [[[True, False]]])
         """
-        z = check_outputs(logits, "logits")
-        y = labels_for(labels, z.shape[-2], z.shape[-1])
-        return cls.from_arrays(**trajectories_of(z, y), labels=y, **axes)
+        z = recorded.check_outputs(logits, "logits")
+        y = recorded.labels_for(labels, z.shape[-2], z.shape[-1])
+        return cls.from_arrays(**recorded.trajectories_of(z, y), labels=y, **axes)
 
     @classmethod
     def from_probabilities(
         cls, probabilities: ArrayLike, labels: ArrayLike, **axes: Unpack[Axes]
     ) -> "Dynamics":
-        """From class probabilities (K, N, C) or (K, E, N, C); their logarithms are the logits.
-
-        Zero is read as the smallest positive normal number, so that the loss stays finite.
-        """
-        p = check_outputs(probabilities, "probabilities")
+        """From class probabilities (K, N, C) or (K, E, N, C); zero counts as the smallest float."""
+        p = recorded.check_outputs(probabilities, "probabilities")
         if p.size and (p.min() < 0 or np.abs(p.sum(axis=-1) - 1).max() > 1e-3):
             raise InputError(
                 "probabilities must be non-negative and sum to 1 over the last axis; "
@@ -179,8 +148,8 @@ class Dynamics:
     def merge(cls, parts: "Sequence[Dynamics]") -> "Dynamics":
         """Join proxies trained apart on the same examples, in the order given.
 
-        Examples are matched by id, so the parts may hold them in different orders; the first
-        part's order stays. Columns that not all parts have are an error, not a silent loss.
+        Examples are matched by id; the first part's order stays. Columns that not all parts have
+        are an error.
 
         >>> one = Dynamics.from_losses([[0.1, 0.2]], ids=["a", "b"])
         >>> two = Dynamics.from_losses([[0.4, 0.3]], ids=["b", "a"])
@@ -190,8 +159,6 @@ class Dynamics:
         from dris.core.dynamics.merge import merge
 
         return merge(parts)
-
-    # -- reading ----------------------------------------------------------------------------
 
     @property
     def proxies(self) -> int:
@@ -229,28 +196,14 @@ class Dynamics:
         return self.stored_totals is not None
 
     def column(self, name: str) -> Column:
-        """A column by name, or an error naming what is missing and how to get it.
-
-        >>> Dynamics.from_losses(np.eye(2)).column("margin")
-        Traceback (most recent call last):
-        ...
-        dris.core.errors.InputError: this needs margin, which these dynamics do not hold; \
-build the Dynamics from logits or probabilities, or pass margin=
-        """
+        """A column by name, or an error naming what is missing and how to get it."""
         if name not in self.columns:
-            remedy = REMEDY.get(name, f"known columns: {', '.join(TRAJECTORIES)}")
+            remedy = recorded.REMEDY.get(name, f"known columns: {', '.join(recorded.TRAJECTORIES)}")
             raise InputError(f"this needs {name}, which these dynamics do not hold; {remedy}")
         return self.columns[name]
 
     def require_out_of_fold(self) -> "Dynamics":
-        """The out-of-fold values, or an error saying how to get them.
-
-        >>> Dynamics.from_losses(np.eye(2)).require_out_of_fold()
-        Traceback (most recent call last):
-        ...
-        dris.core.errors.InputError: this needs values out of fold, which these dynamics do not \
-hold; train with folds: train_proxies(..., cross_fit=4)
-        """
+        """The out-of-fold values, or an error saying how to get them."""
         if self.out_of_fold is None:
             raise InputError(
                 "this needs values out of fold, which these dynamics do not hold; "
@@ -260,14 +213,13 @@ hold; train with folds: train_proxies(..., cross_fit=4)
 
     def snapshot(self, name: str) -> Column:
         """A (K, N) column at the scored epoch."""
-        values: Column = self.column(name)[:, self.epochs.index(self.scored_epoch)]
-        return values
+        return np.asarray(self.column(name)[:, self.epochs.index(self.scored_epoch)])
 
     def at(self, epoch: int) -> "Dynamics":
         """The same dynamics scored at another recorded epoch; nothing is copied."""
         if epoch not in self.epochs:
             what = "this summary holds" if self.is_summary else "recorded:"
-            raise InputError(f"epoch {epoch} is not held; {what} {spans(self.epochs)}")
+            raise InputError(f"epoch {epoch} is not held; {what} {recorded.spans(self.epochs)}")
         probabilities = self.probabilities if epoch == self.scored_epoch else None
         return replace(self, scored_epoch=int(epoch), probabilities=probabilities)
 
@@ -282,11 +234,9 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         if self.stored_totals is not None:
             return self.stored_totals
         running = TotalsAccumulator(self.proxies, self.examples)
-        margin, correct = self.columns.get("margin"), self.columns.get("correct")
+        summed = [self.columns.get("margin"), self.columns.get("correct")]
         for e in range(len(self.epochs)):
-            running.add(
-                None if margin is None else margin[:, e], None if correct is None else correct[:, e]
-            )
+            running.add(*(None if column is None else column[:, e] for column in summed))
         return running.totals()
 
     def summary(self) -> "Dynamics":
@@ -310,7 +260,7 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         made = self.made()
         return self._derive(
             lambda column: column[chosen],
-            totals=lambda d: d.stored_totals.pick(chosen) if d.stored_totals else None,
+            totals=lambda d: d.stored_totals and d.stored_totals.pick(chosen),
             provenance={**self.provenance, "proxies": [made[k] for k in chosen]},
             probabilities=self.probabilities and self.probabilities.pick(chosen),
         )
@@ -318,13 +268,13 @@ hold; train with folds: train_proxies(..., cross_fit=4)
     def reorder(self, order: ArrayLike) -> "Dynamics":
         """The examples at these positions, in this order, with all that belongs to them."""
         at = np.asarray(order, dtype=np.intp)
-        everyone = slice(None)
+        here = (slice(None), at)
         return self._derive(
             lambda column: column[:, :, at],
-            totals=lambda d: d.stored_totals.pick((everyone, at)) if d.stored_totals else None,
+            totals=lambda d: d.stored_totals and d.stored_totals.pick(here),
             ids=self.ids[at],
             labels=None if self.labels is None else self.labels[at],
-            probabilities=self.probabilities and self.probabilities.pick((everyone, at)),
+            probabilities=self.probabilities and self.probabilities.pick(here),
         )
 
     def _derive(
@@ -338,19 +288,13 @@ hold; train with folds: train_proxies(..., cross_fit=4)
         other = self.out_of_fold
         if other is not None:
             other = other._derive(trajectory, totals=totals)
-        columns = {name: trajectory(column) for name, column in self.columns.items()}
-        return replace(
-            self, columns=columns, stored_totals=totals(self), out_of_fold=other, **changes
-        )
-
-    # -- keeping ----------------------------------------------------------------------------
+        changes["columns"] = {name: trajectory(column) for name, column in self.columns.items()}
+        return replace(self, stored_totals=totals(self), out_of_fold=other, **changes)
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A row per proxy, epoch and example with every recorded column, for pandas or polars."""
         marks = {"proxy": np.arange(self.proxies), "epoch": np.array(self.epochs), "id": self.ids}
-        shape = (self.proxies, len(self.epochs), len(self.ids))
-        whole = {n: v for n, v in self.columns.items() if np.shape(v) == shape}
-        return frame_of(long_columns(whole, **marks), kind)
+        return recorded.frame_of(recorded.long_columns(self.columns, **marks), kind)
 
     def save(self, path: str | Path) -> Path:
         """Write one checksummed file, atomically: the old one stays until the new is complete.
@@ -367,13 +311,7 @@ hold; train with folds: train_proxies(..., cross_fit=4)
 
     @classmethod
     def load(cls, path: str | Path) -> "Dynamics":
-        """Read what `save` wrote, memory-mapped; a damaged or foreign file is refused.
-
-        >>> Dynamics.load("absent.dynamics")
-        Traceback (most recent call last):
-        ...
-        dris.core.errors.InputError: absent.dynamics: no such file
-        """
+        """Read what `save` wrote, memory-mapped; a damaged or foreign file is refused."""
         from dris.core.dynamics.dynamics_file import read_dynamics
 
         return read_dynamics(Path(path))

@@ -1,7 +1,6 @@
 """One file per `Dynamics`: its arrays, and a note with epochs and provenance, checksummed.
 
-The layout is `array_file`'s, so any safetensors reader opens it. The same dynamics give the same
-bytes.
+Any safetensors reader opens it. The same dynamics give the same bytes.
 """
 
 import hashlib
@@ -53,7 +52,31 @@ def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
 def read_dynamics(path: Path) -> Dynamics:
     """Map the file and check every byte of it against its checksums."""
     arrays, about = read_arrays(path, kind="dynamics", format=FORMAT)
-    return _dynamics_of(arrays, about)
+    ids = arrays["ids"]
+    if about["text_ids"]:
+        ends = arrays["ids.ends"].tolist()
+        blob = ids.tobytes()
+        ids = np.array(
+            [blob[a:b].decode(errors=_ANY_NAME) for a, b in zip([0, *ends], ends, strict=False)]
+        )
+    probabilities = None
+    if "classes" in about:
+        held = _named(arrays, _PROBABILITIES)
+        probabilities = ClassProbabilities(**held, classes=about["classes"])
+    dynamics = Dynamics(
+        **_stored(arrays, about["totals_epochs"]),
+        ids=ids,
+        epochs=tuple(about["epochs"]),
+        scored_epoch=about["scored_epoch"],
+        labels=arrays.get("labels"),
+        provenance=about["provenance"],
+        probabilities=probabilities,
+    )
+    outside = _named(arrays, _OUTSIDE)
+    if not outside:
+        return dynamics
+    other = replace(dynamics, **_stored(outside, about["totals_epochs"]))
+    return replace(dynamics, out_of_fold=other)
 
 
 def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
@@ -77,12 +100,8 @@ def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
 def _values_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:
     """Columns, and totals where they are stored."""
     arrays = {f"column.{name}": column for name, column in dynamics.columns.items()}
-    if dynamics.stored_totals is not None:
-        for name in _TOTALS:
-            value = getattr(dynamics.stored_totals, name)
-            if value is not None:
-                arrays[f"totals.{name}"] = value
-    return arrays
+    totals = {name: getattr(dynamics.stored_totals, name, None) for name in _TOTALS}
+    return arrays | {f"totals.{name}": a for name, a in totals.items() if a is not None}
 
 
 def _storable(a: NDArray[Any]) -> NDArray[Any]:
@@ -91,47 +110,17 @@ def _storable(a: NDArray[Any]) -> NDArray[Any]:
     return a.astype("<f8" if a.dtype.kind == "f" else "<i8")
 
 
-def _dynamics_of(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Dynamics:
-    ids = arrays["ids"]
-    if about["text_ids"]:
-        ends = arrays["ids.ends"].tolist()
-        blob = ids.tobytes()
-        ids = np.array(
-            [blob[a:b].decode(errors=_ANY_NAME) for a, b in zip([0, *ends], ends, strict=False)]
-        )
-    dynamics = Dynamics(
-        **_stored(arrays, about["totals_epochs"]),
-        ids=ids,
-        epochs=tuple(about["epochs"]),
-        scored_epoch=about["scored_epoch"],
-        labels=arrays.get("labels"),
-        provenance=about["provenance"],
-        probabilities=ClassProbabilities(**_named(arrays, _PROBABILITIES), classes=about["classes"])
-        if "classes" in about
-        else None,
-    )
-    outside = _named(arrays, _OUTSIDE)
-    if not outside:
-        return dynamics
-    return replace(
-        dynamics, out_of_fold=replace(dynamics, **_stored(outside, about["totals_epochs"]))
-    )
-
-
 def _named(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def _stored(arrays: dict[str, NDArray[Any]], totals_epochs: int | None) -> dict[str, Any]:
     """The inverse of `_values_of`."""
-    totals = None
-    if totals_epochs is not None:
-        totals = Totals(totals_epochs, *(arrays.get(f"totals.{n}") for n in _TOTALS))
-    columns = {name: arrays.get(f"column.{name}") for name in TRAJECTORIES}
-    return {
-        "columns": {name: a for name, a in columns.items() if a is not None},
-        "stored_totals": totals,
-    }
+    columns = {n: arrays[f"column.{n}"] for n in TRAJECTORIES if f"column.{n}" in arrays}
+    if totals_epochs is None:
+        return {"columns": columns}
+    totals = Totals(totals_epochs, *(arrays.get(f"totals.{n}") for n in _TOTALS))
+    return {"columns": columns, "stored_totals": totals}
 
 
 _DTYPES = {
@@ -182,7 +171,11 @@ def read_arrays(
             raise InputError(f"{path}: not a {kind} file (too short); was it cut off?")
         data = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
     header, start = _header_of(data, path, kind)
-    about = _about(header, path, format)
+    about: dict[str, Any] = from_json(header.pop("__metadata__")["dris"])
+    if about["format"] != format:
+        raise InputError(
+            f"{path}: written in format {about['format']}, this dris reads {format}; upgrade dris"
+        )
     size = start + max((entry["data_offsets"][1] for entry in header.values()), default=0)
     if size != data.size:
         what = "cut off" if data.size < size else "longer than it was written"
@@ -233,16 +226,6 @@ def _header_of(data: NDArray[np.uint8], path: Path, kind: str) -> tuple[dict[str
             f"{path}: its header is damaged (checksum); restore it or compute it again"
         )
     return from_json(text), 8 + length
-
-
-def _about(header: dict[str, Any], path: Path, format: int) -> dict[str, Any]:
-    """The note, taken out of the header so that the arrays' entries remain."""
-    about: dict[str, Any] = from_json(header.pop("__metadata__")["dris"])
-    if about["format"] != format:
-        raise InputError(
-            f"{path}: written in format {about['format']}, this dris reads {format}; upgrade dris"
-        )
-    return about
 
 
 def _bytes(a: NDArray[Any]) -> memoryview:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from dris.core.dynamics.class_probabilities import ClassProbabilities
-from dris.core.dynamics.columns import TRAJECTORIES, Totals
+from dris.core.dynamics.columns import Totals
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.validate import alignment
@@ -19,19 +20,14 @@ def merge(parts: Sequence[Dynamics]) -> Dynamics:
     first, *others = parts
     aligned = [first, *(_align(first, part, k) for k, part in enumerate(others, 1))]
     outside = [part.out_of_fold for part in aligned if part.out_of_fold is not None]
-    columns = {
-        name: np.concatenate([part.columns[name] for part in aligned])
-        if name in TRAJECTORIES
-        else column
-        for name, column in first.columns.items()
-    }
+    whole = first.is_summary
     return replace(
         first,
-        columns=columns,
+        columns={
+            name: np.concatenate([part.columns[name] for part in aligned]) for name in first.columns
+        },
         provenance={**first.provenance, "proxies": [e for part in aligned for e in part.made()]},
-        stored_totals=Totals.join([part.totals() for part in aligned])
-        if first.is_summary
-        else None,
+        stored_totals=Totals.join([part.totals() for part in aligned]) if whole else None,
         out_of_fold=merge(outside) if outside else None,
         probabilities=ClassProbabilities.join([part.probabilities for part in aligned]),
     )
@@ -63,8 +59,7 @@ def _align(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
 def best_epoch(dynamics: Dynamics) -> int:
     """The epoch with the smallest mean out-of-fold loss over all proxies and examples.
 
-    Later epochs memorise wrong labels; earlier ones have not learned the right ones. Of equal
-    epochs the first. Needs out-of-fold values at every epoch.
+    Later epochs memorise wrong labels; earlier ones have not learned the right ones.
     """
     loss = dynamics.require_out_of_fold().loss
     if dynamics.is_summary:
@@ -79,40 +74,28 @@ def best_epoch(dynamics: Dynamics) -> int:
 def held_from(dynamics: Dynamics, epoch: int, last: int) -> Dynamics:
     """Repeat an epoch for all later ones up to `last`, as if training had stopped there.
 
-    Proxies with different best epochs can then be merged.
+    Proxies with different best epochs can then be merged. A summary holds only the scored epoch: it
+    is added to the totals once more each.
 
     >>> d = Dynamics.from_arrays(loss=[[[3.0], [1.0], [2.0]]])
     >>> held_from(d, 2, 4).loss.tolist(), held_from(d, 2, 4).scored_epoch
     ([[[3.0], [1.0], [1.0], [1.0]]], 4)
     """
+    epochs = (last,) if dynamics.is_summary else tuple(range(1, last + 1))
+    outside = dynamics.out_of_fold
+    changes: dict[str, Any] = {
+        "epochs": epochs,
+        "scored_epoch": last,
+        "out_of_fold": None if outside is None else held_from(outside, epoch, last),
+    }
     if dynamics.is_summary:
-        return _summary_held(dynamics, last)
-    if dynamics.epochs == tuple(range(1, last + 1)) and dynamics.scored_epoch == epoch == last:
+        totals = dynamics.totals()
+        more = max(0, last - totals.epochs)
+        if totals.margin is not None and more:
+            totals = replace(totals, margin=totals.margin + more * dynamics.snapshot("margin"))
+        return replace(dynamics, stored_totals=replace(totals, epochs=last), **changes)
+    if dynamics.epochs == epochs and dynamics.scored_epoch == epoch == last:
         return dynamics
     at = np.minimum(np.arange(last), epoch - 1)
-    outside = dynamics.out_of_fold
-    return replace(
-        dynamics,
-        columns={
-            name: column[:, at] if name in TRAJECTORIES else column
-            for name, column in dynamics.columns.items()
-        },
-        epochs=tuple(range(1, last + 1)),
-        scored_epoch=last,
-        out_of_fold=None if outside is None else held_from(outside, epoch, last),
-    )
-
-
-def _summary_held(dynamics: Dynamics, last: int) -> Dynamics:
-    """The same where only the scored epoch is held: it is added to the totals once more each."""
-    totals, outside = dynamics.totals(), dynamics.out_of_fold
-    more = max(0, last - totals.epochs)
-    if totals.margin is not None and more:
-        totals = replace(totals, margin=totals.margin + more * dynamics.snapshot("margin"))
-    return replace(
-        dynamics,
-        epochs=(last,),
-        scored_epoch=last,
-        stored_totals=replace(totals, epochs=last),
-        out_of_fold=None if outside is None else _summary_held(outside, last),
-    )
+    columns = {name: column[:, at] for name, column in dynamics.columns.items()}
+    return replace(dynamics, columns=columns, **changes)

@@ -1,8 +1,8 @@
 """Histograms that add up: counted shard by shard, merged in any order, refined where heavy.
 
-A `Grid` cuts ranges of keys into cells, a `Histogram` says for each cell that is not empty how
-many keys fell into it and which were the smallest and the largest. A cell whose smallest is its
-largest is *pure*: all of it is one value, an exact tie. Any other is *mixed*.
+A `Grid` cuts ranges of keys into cells, a `Histogram` says for each cell that is not empty how many
+keys fell into it and which were the smallest and the largest. A cell whose smallest is its largest
+is *pure*: all of it is one value, an exact tie. Any other is *mixed*.
 
     keys 3 5 5 9 | 9 9 in two shards, cells of 4 keys:
     cell      0  1  2        0  1  2          0  1  2
@@ -89,10 +89,7 @@ class Histogram:
         return np.asarray(self.low < self.high)
 
     def heavy(self, total: int, bits: int) -> NDArray[np.bool_]:
-        """Mixed cells with more than total/2^(bits − 8) keys: fewer than 2^(bits − 8) of them.
-
-        Cut into 2^8 cells each, they make a grid that is no larger than the first one.
-        """
+        """Mixed cells of more than total/2^(bits − 8) keys: cut into 2^8 each they fit a grid."""
         return np.asarray(self.mixed & (self.counts > total / 2 ** (bits - PIECES)))
 
     def refine(self, total: int, bits: int) -> Grid | None:
@@ -170,8 +167,8 @@ class Place:
 def key_at(place: int, grid: Grid, count: Callable[[Grid], Histogram]) -> Place:
     """The key that stands at `place` (the smallest at 0), found by counting again and again.
 
-    `count` returns the histogram of all keys on a grid; each time the cell that holds the place
-    is cut into 2^bits, until all in it is one key: three times at most for 64 bits in 22.
+    `count` returns the histogram of all keys on a grid; each time the cell that holds the place is
+    cut into 2^bits, until all in it is one key: three times at most for 64 bits in 22.
     """
     below = 0
     while True:
@@ -201,9 +198,9 @@ class RankTable:
     """The doubled rank of every key of one proxy, from the histograms of its levels.
 
     The first histogram is over all keys, each further one over the heavy cells of the one before.
-    Every example of a cell gets its mean rank, as if all were tied; in a pure cell they are. In a
-    mixed cell of c examples the true rank is one of c neighbours, so the error of a normalized rank
-    is below `rank_error`, e = c/(2N) for the largest c; 0 when all ranks are exact.
+    Every example of a cell gets its mean rank; in a pure cell that is exact. In a mixed cell of c
+    the error of a normalized rank is below `rank_error`, e = c/(2N) for the largest c; 0 when all
+    are exact.
     """
 
     def __init__(self, histograms: Sequence[Histogram], *, bits: int) -> None:
@@ -252,7 +249,7 @@ class RankTable:
 def mean_error(rank_errors: Sequence[float]) -> float:
     """e, the root mean square of the errors e_k of the proxies.
 
-    Ranks that are off by d_k have standard deviation σ̂ with |σ̂ − σ| ≤ sd(d) ≤ e, since the
-    standard deviation is a seminorm; so |σ̂² − σ²| ≤ 2·σ̂·e + e², which is e + e² at most.
+    Ranks that are off by d_k have standard deviation σ̂ with |σ̂ − σ| ≤ sd(d) ≤ e, so |σ̂² − σ²| ≤
+    2·σ̂·e + e².
     """
     return float(np.sqrt(np.mean(np.square(rank_errors))))

@@ -1,13 +1,10 @@
-"""Large arrays in unnamed files, whose memory can be released and read again.
-
-What a training does not look at need not be held beside what it does: a million rows of features
-that were read are not touched again while proxies learn from standardised ones.
-"""
+"""Large arrays in unnamed files, whose memory can be released and read again."""
 
 import mmap
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,30 +21,25 @@ class _Own(mmap.mmap):
 
 
 def allocate(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> NDArray[Any]:
-    """An array to be filled: in memory, or in an unnamed file if it is large.
+    """An array to be filled: in memory, or in an unnamed file if it has `large` bytes or more.
 
-    In memory too where the temporary folder has no room, or the system cannot promise it any.
-    `large` is the bytes from which it goes into a file, if others than usual.
+    In memory too where the temporary folder has no room.
     """
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    if size < (LARGE if large is None else large) or not hasattr(os, "posix_fallocate"):
-        return np.empty(shape, dtype=dtype)
-    try:
-        if shutil.disk_usage(tempfile.gettempdir()).free < _SPARE * size:
-            return np.empty(shape, dtype=dtype)
-        with tempfile.TemporaryFile() as file:
-            os.posix_fallocate(file.fileno(), 0, size)  # a disk that fills up later would kill us
-            held = _Own(file.fileno(), size)
-    except OSError:
-        return np.empty(shape, dtype=dtype)
-    return np.frombuffer(held, dtype=dtype).reshape(shape)
+    if size >= (LARGE if large is None else large) and hasattr(os, "posix_fallocate"):
+        with suppress(OSError):
+            if shutil.disk_usage(tempfile.gettempdir()).free >= _SPARE * size:
+                with tempfile.TemporaryFile() as file:
+                    os.posix_fallocate(file.fileno(), 0, size)  # or a full disk would kill us later
+                    held = _Own(file.fileno(), size)
+                return np.frombuffer(held, dtype=dtype).reshape(shape)
+    return np.empty(shape, dtype=dtype)
 
 
 def release(x: Any) -> None:
     """Release the memory of an array in a file; its values are read again when needed.
 
-    That is what `allocate` made, and files mapped to be read only, of which nothing can be lost.
-    Nothing happens to any other array.
+    That is what `allocate` made, and files mapped to be read only; nothing happens to other arrays.
     """
     while isinstance(x, np.ndarray) and x.base is not None:
         x = x.base
@@ -69,8 +61,7 @@ _FLOATS = {np.dtype(np.uint32): np.float32, np.dtype(np.uint64): np.float64}
 def ordered_keys(values: NDArray[np.floating]) -> Keys:
     """Whole numbers in the order of the floats: 32 bits of float32, 64 bits of float64.
 
-    Negative numbers come first, −0.0 and 0.0 share a key, and neighbouring floats have
-    neighbouring keys (the place of −0.0 stays empty). NaN has no place in an order and is refused.
+    −0.0 and 0.0 share a key, and neighbouring floats have neighbouring keys. NaN is refused.
     """
     if np.isnan(values.max(initial=-np.inf)):
         raise InputError("NaN has no place in an order; drop that proxy or mend its training")

@@ -1,10 +1,9 @@
 """Several people's labels of the same examples: what is the truth, and how good is each of them?
 
 Dawid and Skene (1979): every person confuses classes in a way of their own, and errs independently
-of the others once the true class is known. The true class of each example and everybody's
-confusions follow from each other, by expectation maximisation. Models that did not see an example's
-label are one more opinion, as in CROWDLAB (Goh et al. 2022): their probabilities are the prior of
-its true class, raised to the power under which the answers are likeliest.
+of the others once the true class is known; fitted by expectation maximisation. Models that did not
+see an example's label are one more opinion, as in CROWDLAB (Goh et al. 2022): their probabilities,
+raised to the likeliest power, are the prior of its true class.
 """
 
 from collections import Counter
@@ -86,12 +85,8 @@ class Consensus:
 def find_consensus(answers: Answers, classes: int, models: Floats | None = None) -> Consensus:
     """The true labels that explain the answers best, with the annotators' confusions.
 
-    An annotator of few answers is taken to err as all of them do together.
-
-    Args:
-        answers: Who said what, in the order of the examples.
-        classes: C.
-        models: Out-of-fold probabilities of each class, (N, C), as one more opinion.
+    `answers` are in the order of the examples, `models` out-of-fold probabilities (N, C). An
+    annotator of few answers is taken to err as all of them do together.
 
     >>> good, bad = np.arange(60) % 2, np.zeros(60, dtype=int)
     >>> found = find_consensus(Answers.of_table(np.stack([good, bad, good], 1), ("a", "b", "c")), 2)
@@ -134,13 +129,9 @@ def _maximise(
 def _confusions(answers: Answers, truth: Floats) -> Floats:
     """P(answer | true class) of everybody, (A, true, answer), those of few drawn to all others'."""
     people, classes = len(answers.names), truth.shape[1]
-    cell = answers.annotator * classes + answers.label
-    counts = np.stack(
-        [
-            np.bincount(cell, truth[answers.row, label], minlength=people * classes)
-            for label in range(classes)
-        ]
-    ).reshape(classes, people, classes)
+    cell, size = answers.annotator * classes + answers.label, people * classes
+    each = [np.bincount(cell, truth[answers.row, label], size) for label in range(classes)]
+    counts = np.stack(each).reshape(classes, people, classes)
     common = counts.sum(axis=1) + 1 / classes
     common /= common.sum(axis=1, keepdims=True)
     own = counts + SHARED * common[:, None]

@@ -1,8 +1,7 @@
 """What the ensemble thinks of every label, computed once after training: whatever decides reads it.
 
-For each example P(wrong), and the label that it should probably have. Canaries carry two labels, so
-there are two sides: `shown`, the labels that the proxies were asked about, by which rows are chosen
-and limits computed, and `given`, the data's own, by which people are told what is wrong.
+Canaries carry two labels, so there are two sides: `shown`, the labels that the proxies were asked
+about, by which rows are chosen and limits computed, and `given`, the data's own.
 """
 
 from dataclasses import dataclass
@@ -44,15 +43,15 @@ class LabelSide:
 class Assessment:
     """What the ensemble thinks of every label."""
 
-    # of the labels that the proxies were asked about; canaries carry a flipped one
-    shown: LabelSide
+    shown: (
+        LabelSide  # of the labels that the proxies were asked about; canaries carry a flipped one
+    )
     given: LabelSide  # of the data's own labels
     suggested: Labels  # the likeliest true label, 0..C-1; -1 where that is unknown
     p_suggested: Floats  # how likely it is the true one
     other: Labels  # the likeliest label besides the given one; -1 where that is unknown
     against: Labels  # how many proxies give another label than the given one
-    # true where another class is likelier out of fold than the given label: hard, or wrong
-    contradicted: Mask
+    contradicted: Mask  # another class is likelier out of fold than the given: hard, or wrong
     training_weights: Floats  # how much each example should count in training, 1 for most
     planted: Mask  # true for canaries
     # below is None without folds, where P(wrong) only orders the labels
@@ -119,8 +118,9 @@ def assess(
     """
     n, shown = dynamics.examples, dynamics.labels
     own = shown if given is None else given
-    canary = np.zeros(n, dtype=np.bool_) if planted is None else planted
-    sure = np.zeros(n, dtype=np.bool_) if trusted is None else trusted
+    nobody = np.zeros(n, dtype=np.bool_)
+    canary = nobody if planted is None else planted
+    sure = nobody if trusted is None else trusted
     right = _right(dynamics, canary, own)
     against = np.zeros(n, dtype=np.int64) if right is None else (~right).sum(axis=0)
     views = None
@@ -184,7 +184,7 @@ def _order_by_margin(wrong: Floats, margin: Floats, some: Mask) -> Floats:
 
     Out of fold a model errs where classes overlap, in fold where it memorises, seldom both.
     Suspects and the others are ordered apart, so that nobody changes sides. A canary has no margin
-    of its own label.
+    of its own.
     """
     ordered = wrong.copy()
     for side in (wrong > SUSPECT, wrong <= SUSPECT):
@@ -211,12 +211,10 @@ def _without_folds(
     right: Mask | None,
     against: Labels,
 ) -> Assessment:
-    """By what proxies record of their own training rows: an order of the labels, no probability.
-
-    Suspects are the labels that at least half of the proxies contradict.
-    """
+    """By what proxies record of their own training rows: an order of the labels, no probability."""
     n, suggested = dynamics.examples, np.full(dynamics.examples, NO_SUGGESTION, dtype=np.int64)
-    if "rival" in dynamics.columns and dynamics.labels is not None:
+    rivals = "rival" in dynamics.columns
+    if rivals and dynamics.labels is not None:
         suggested = suggested_labels(dynamics)
     shown_suspects = given_suspects = np.zeros(n, dtype=np.bool_)
     if "correct" in dynamics.columns:
@@ -225,7 +223,7 @@ def _without_folds(
         given_suspects = contradicted_by_most(right)
     doubt = -early_margin(dynamics) if "margin" in dynamics.columns else consensus(dynamics)
     of_given = doubt
-    if canary.any() and own is not None and "rival" in dynamics.columns:
+    if canary.any() and own is not None and rivals:
         of_given = doubt.copy()
         margin = np.abs(dynamics.snapshot("margin")[:, canary].astype(np.float64))
         agrees = guesses(dynamics)[:, canary] == own[canary]
@@ -251,10 +249,7 @@ def _ordered(doubt: Floats, suspects: Mask) -> Floats:
 
 
 def _right(dynamics: Dynamics, canary: Mask, given: Labels | None) -> Mask | None:
-    """Whether each proxy gives the given label at the scored epoch, (K, N); None if unknown.
-
-    Out of fold where there are folds.
-    """
+    """Whether each proxy gives the given label, (K, N); out of fold where there are folds."""
     side = dynamics if dynamics.out_of_fold is None else dynamics.out_of_fold
     if "correct" not in side.columns:
         return None
@@ -286,9 +281,8 @@ def guesses(dynamics: Dynamics) -> Labels:
 def suggested_labels(dynamics: Dynamics) -> Labels:
     """The class that most proxies would give at the scored epoch, one per example.
 
-    A proxy gives the label where it is right and the label's rival where not. Between classes
-    with equally many votes the larger summed margin decides, then the smaller number. Needs
-    labels and the column rival.
+    Between classes with equally many votes the larger summed margin decides, then the smaller
+    number. Needs labels and the column rival.
     """
     if dynamics.labels is None:
         raise InputError("suggestions need labels, these dynamics hold none; pass labels=")

@@ -90,13 +90,8 @@ def flip_labels(
     """
     if kind not in NOISE_KINDS:
         raise InputError(f"kind must be one of {', '.join(NOISE_KINDS)}, got {kind!r}")
-    given = {
-        "rate": rate,
-        "norms": norms,
-        "matrix": matrix,
-        "probabilities": probabilities,
-        "features": features,
-    }
+    given = {"rate": rate, "norms": norms, "matrix": matrix}
+    given |= {"probabilities": probabilities, "features": features}
     needs, flip = _find_flip(kind, {name for name, value in given.items() if value is not None})
     values: dict[str, Any] = {name: given[name] for name in needs}
     y, c = _check_classes(labels, classes, values)
@@ -136,13 +131,16 @@ class _Task:
         """The labels with those at the positions replaced by a random other class."""
         return self.shift(positions, self.rng.integers(1, self.classes, size=positions.size))
 
-
-def _uniform(task: _Task, rate: float) -> Labels:
-    return task.replace(task.draw(rate))
-
-
-def _pair(task: _Task, rate: float) -> Labels:
-    return task.shift(task.draw(rate), 1)
+    def by_logits(self, positions: Labels, logits: Floats) -> Labels:
+        """Those at the positions drawn by softmax from the others; uniform if none is likely."""
+        new, rows, y = self.labels.copy(), np.arange(positions.size), self.labels[positions]
+        others = logits.copy()
+        others[rows, y] = -np.inf
+        others[np.isneginf(others).all(axis=1)] = 0.0
+        others[rows, y] = -np.inf
+        # The largest of Gumbel-shifted logits is a draw from their softmax.
+        new[positions] = np.argmax(others + self.rng.gumbel(size=logits.shape), axis=1)
+        return new
 
 
 def _targeted(task: _Task, rate: float, norms: ArrayLike) -> Labels:
@@ -180,10 +178,7 @@ def _instance_by_model(task: _Task, rate: float, probabilities: ArrayLike) -> La
     others[np.arange(y.size), y] = 0.0
     chosen = _weighted_positions(others.sum(axis=1), task.count(rate), task.rng)
     with np.errstate(divide="ignore"):
-        logits = np.log(p[chosen])
-    new = y.copy()
-    new[chosen] = _other_class(logits, y[chosen], task.rng)
-    return new
+        return task.by_logits(chosen, np.log(p[chosen]))
 
 
 def _instance_by_features(task: _Task, rate: float, features: ArrayLike) -> Labels:
@@ -201,9 +196,7 @@ def _instance_by_features(task: _Task, rate: float, features: ArrayLike) -> Labe
         projection = task.rng.standard_normal((x.shape[1], task.classes))
         here = y[chosen] == c
         logits[here] = x[chosen[here]] @ projection
-    new = y.copy()
-    new[chosen] = _other_class(logits, y[chosen], task.rng)
-    return new
+    return task.by_logits(chosen, logits)
 
 
 def _weighted_positions(weight: Floats, count: int, rng: np.random.Generator) -> Labels:
@@ -217,18 +210,6 @@ def _weighted_positions(weight: Floats, count: int, rng: np.random.Generator) ->
     return np.lexsort((ring, weight == 0))[:count]
 
 
-def _other_class(logits: Floats, y: Labels, rng: np.random.Generator) -> Labels:
-    """One class per row from the softmax over all but y; uniform where that leaves nothing."""
-    rows = np.arange(y.size)
-    open_rows = logits.copy()
-    open_rows[rows, y] = -np.inf
-    open_rows[np.isneginf(open_rows).all(axis=1)] = 0.0
-    open_rows[rows, y] = -np.inf
-    # The largest of Gumbel-shifted logits is a draw from their softmax.
-    new: Labels = np.argmax(open_rows + rng.gumbel(size=logits.shape), axis=1)
-    return new
-
-
 def _truncated_normal(mean: float, sd: float, n: int, rng: np.random.Generator) -> Floats:
     draws = rng.normal(mean, sd, size=n)
     while (outside := (draws < 0) | (draws > 1)).any():
@@ -236,12 +217,11 @@ def _truncated_normal(mean: float, sd: float, n: int, rng: np.random.Generator) 
     return draws
 
 
-Flip = Callable[..., Labels]
 # Each kind with the ways to ask for it: the arguments that it takes, all of them needed.
-NOISE_KINDS: dict[str, dict[tuple[str, ...], Flip]] = {
-    "uniform": {("rate",): _uniform},
+NOISE_KINDS: dict[str, dict[tuple[str, ...], Callable[..., Labels]]] = {
+    "uniform": {("rate",): lambda task, rate: task.replace(task.draw(rate))},
     "targeted": {("rate", "norms"): _targeted},
-    "pair": {("rate",): _pair},
+    "pair": {("rate",): lambda task, rate: task.shift(task.draw(rate), 1)},
     "transition": {("matrix",): _transition},
     "instance": {
         ("rate", "probabilities"): _instance_by_model,
@@ -250,7 +230,7 @@ NOISE_KINDS: dict[str, dict[tuple[str, ...], Flip]] = {
 }
 
 
-def _find_flip(kind: str, given: set[str]) -> tuple[tuple[str, ...], Flip]:
+def _find_flip(kind: str, given: set[str]) -> tuple[tuple[str, ...], Callable[..., Labels]]:
     """The way to make this kind of noise that takes exactly the given arguments."""
     for needs, flip in NOISE_KINDS[kind].items():
         if set(needs) == given:

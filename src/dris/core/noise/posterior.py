@@ -1,13 +1,13 @@
 """P(wrong) of every label: a posterior over noise models.
 
-Random errors and overlapping classes both lower agreement, but differently: errors saturate
-(agreement stops rising however sure the models become), overlap does not. With η(x) the clean class
-probabilities and T the noise,
+Random errors and overlapping classes both lower agreement, but errors saturate (agreement stops
+rising however sure the models become), overlap does not. With η(x) the clean class probabilities
+and T the noise,
 
     P(true y | x, given g) = η_y T[y, g] / Σ_c η_c T[c, g],     P(wrong) = 1 − that at y = g,
 
-averaged over noise models by how well each explains the given labels. What it sees is errors that
-fall at random, within a class or towards a lookalike; those that follow the features look right.
+averaged over noise models by how well each explains the given labels. Errors that follow the
+features look right to it.
 """
 
 from collections.abc import Callable, Mapping
@@ -117,8 +117,10 @@ def fit_posterior(
     for name, (fit, prior) in families.items():
         if among is None or name == "none" or among.get(name, 0.0) >= MIN_FAMILY:
             fit(evidence, prior)
-        if evidence.says_nothing:
-            return _know_nothing(evidence)
+        if evidence.says_nothing:  # where labels cannot be predicted no error can be seen
+            none = {name: float(name == "none") for name in FAMILIES}
+            any_share = NoiseRate(0.0, 1 - 1 / views.classes, 0.0)
+            return NoisePosterior(((evidence.fitted[0], 1.0),), none, any_share)
     fitted = evidence.fitted
     log_prior = np.array([one.log_prior for one in fitted])
     cost = np.array([one.cost for one in fitted])
@@ -130,13 +132,6 @@ def fit_posterior(
     models = tuple((one, float(w)) for one, w in zip(np.array(fitted)[kept], shares, strict=True))
     soft = softmax(log_prior - SOFTENED * cost)
     return NoisePosterior(models, share_of, _rate(evidence, weights, soft))
-
-
-def _know_nothing(evidence: Evidence) -> NoisePosterior:
-    """Where labels cannot be predicted no error can be seen, however many there are."""
-    families = {name: float(name == "none") for name in FAMILIES}
-    any_share = NoiseRate(0.0, 1 - 1 / evidence.views.classes, 0.0)
-    return NoisePosterior(((evidence.fitted[0], 1.0),), families, any_share)
 
 
 def _rate(evidence: Evidence, weights: Floats, soft: Floats) -> NoiseRate:

@@ -24,8 +24,7 @@ class Views:
 
     values: Floats
     classes: int
-    # models that can learn any level at which agreement saturates, such as boosted trees
-    flexible: tuple[bool, ...]
+    flexible: tuple[bool, ...]  # can learn any level at which agreement saturates, as trees do
     columns: NDArray[np.int32] | None = None  # (N, S - 1)
 
     def __len__(self) -> int:

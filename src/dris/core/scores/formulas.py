@@ -21,8 +21,6 @@ Score = NDArray[np.float64]
 def rank_variance(dynamics: Dynamics) -> Score:
     """DR-IS: variance over proxies of the loss rank at the scored epoch (paper, eq. 2).
 
-    Larger: the proxies disagree more. Needs two proxies or more.
-
     >>> rank_variance(Dynamics.from_losses([[0.1, 0.2, 0.9], [0.9, 0.2, 0.1]])).round(4).tolist()
     [0.1111, 0.0, 0.1111]
     """
@@ -30,9 +28,7 @@ def rank_variance(dynamics: Dynamics) -> Score:
 
 
 def consensus(dynamics: Dynamics) -> Score:
-    """Mean over proxies of the loss rank: the same ranks as DR-IS, averaged.
-
-    Larger: all proxies find the example hard, so corrupted ones come first.
+    """Mean over proxies of the loss rank; larger: all find it hard, so the corrupted first.
 
     >>> consensus(Dynamics.from_losses([[0.1, 0.2, 0.9], [0.9, 0.2, 0.1]])).round(4).tolist()
     [0.6667, 0.6667, 0.6667]
@@ -52,9 +48,7 @@ def loss(dynamics: Dynamics) -> Score:
 
 
 def el2n(dynamics: Dynamics) -> Score:
-    """Mean over proxies of ‖p − onehot(label)‖ at the scored epoch (Paul et al. 2021).
-
-    Larger: harder, or mislabelled.
+    """Mean of ‖p − onehot(label)‖ at the scored epoch (Paul et al. 2021); larger: harder, or wrong.
 
     >>> el2n(Dynamics.from_logits([[[9.0, -9.0], [-9.0, 9.0]]], [0, 0])).round(3).tolist()
     [0.0, 1.414]
@@ -63,9 +57,7 @@ def el2n(dynamics: Dynamics) -> Score:
 
 
 def grand(dynamics: Dynamics) -> Score:
-    """Mean over proxies of the last-layer gradient norm at the scored epoch (GraNd).
-
-    Larger: a larger step. Needs the column gradient_norm.
+    """Mean of the last-layer gradient norm at the scored epoch (GraNd); larger: a larger step.
 
     >>> grand(Dynamics.from_arrays(loss=np.eye(2), gradient_norm=[[1.0, 0.0], [3.0, 0.0]])).tolist()
     [2.0, 0.0]
@@ -74,9 +66,7 @@ def grand(dynamics: Dynamics) -> Score:
 
 
 def aum(dynamics: Dynamics) -> Score:
-    """Area under the margin: the first proxy's margin averaged over epochs (Pleiss et al. 2020).
-
-    Larger: learned early and surely. The one score that depends on the order of the proxies.
+    """The first proxy's margin averaged over epochs (Pleiss et al. 2020); larger: learned early.
 
     >>> aum(Dynamics.from_arrays(loss=np.ones((1, 2, 1)), margin=[[[1.0], [4.0]]])).tolist()
     [2.5]
@@ -97,9 +87,7 @@ def aum_mean(dynamics: Dynamics) -> Score:
 
 
 def forgetting(dynamics: Dynamics) -> Score:
-    """Mean over proxies of the number of times the example was right, then wrong.
-
-    Larger: forgotten more often. Never-learned examples count 0.
+    """How often the example was right, then wrong, mean over proxies; the never-learned count 0.
 
     >>> right = [[[True, False], [False, False], [True, False]]]
     >>> forgetting(Dynamics.from_arrays(loss=np.ones((1, 3, 2)), correct=right)).tolist()
@@ -123,9 +111,7 @@ def forgetting_unlearned(dynamics: Dynamics) -> Score:
 
 
 def self_confidence(dynamics: Dynamics) -> Score:
-    """Mean over proxies of the probability given to the label, exp(−cross-entropy).
-
-    Larger: the label looks right. Confident learning's score (Northcutt et al. 2021).
+    """Mean over proxies of the probability given to the label; larger: the label looks right.
 
     >>> self_confidence(Dynamics.from_probabilities([[[0.8, 0.2]]], [0])).round(3).tolist()
     [0.8]
@@ -134,11 +120,9 @@ def self_confidence(dynamics: Dynamics) -> Score:
 
 
 def confident_learning(dynamics: Dynamics) -> Score:
-    """Self-confidence less its mean over the examples of the same given label.
+    """Self-confidence less its mean over the same given label (Northcutt et al. 2021).
 
-    Larger: the label looks right. Confident learning's class thresholds (Northcutt et al. 2021),
-    meant for out-of-fold predictions. Only the given label's own threshold is read: dynamics hold
-    no other class's probability.
+    Larger: the label looks right. Meant for out-of-fold predictions.
 
     >>> p = [[[0.8, 0.2], [0.6, 0.4], [0.5, 0.5]]]
     >>> confident_learning(Dynamics.from_probabilities(p, [0, 0, 1])).round(3).tolist()
@@ -157,8 +141,8 @@ def confident_learning(dynamics: Dynamics) -> Score:
 def hybrid(dynamics: Dynamics, *, beta: float = 0.5, scaled: bool = False) -> Score:
     """β·gradient norm + (1 − β)·rank variance (paper, appendix "Hybrid score ablation").
 
-    Larger: a larger step or more disagreement. Needs gradient_norm; β = 0 is DR-IS. `scaled`
-    brings the norms to the variance's range first, so that neither drowns the other.
+    Larger: a larger step or more disagreement. β = 0 is DR-IS. `scaled` brings the norms to the
+    variance's range first, so that neither drowns the other.
 
     >>> d = Dynamics.from_arrays(loss=[[0.0, 1.0], [1.0, 0.0]], gradient_norm=np.ones((2, 2)))
     >>> hybrid(d, beta=0.5).tolist()
@@ -203,10 +187,7 @@ EXTRA_COLUMNS = {
 
 
 def _mean_over_proxies(values: NDArray[np.generic]) -> Score:
-    """The mean of (K, N) over K in float64, sorted first: no trace of the proxies' order.
-
-    Added up row by row: `sum` would pick its order of addition by the layout in memory.
-    """
+    """The mean of (K, N) over K, sorted and added row by row: no trace of the proxies' order."""
     ordered = np.sort(values.astype(np.float64), axis=0)
     total = np.zeros(ordered.shape[1])
     for row in ordered:

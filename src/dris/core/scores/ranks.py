@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dris.core.errors import InputError
 from dris.core.large.mapped import ordered_keys
-from dris.core.validate import check_count, first_not_finite
+from dris.core.validate import as_floats, check_count, first_not_finite
 
 _CHUNK = 1 << 18  # elements handled at a time, small enough to stay in the cache
 
@@ -35,15 +35,14 @@ def normalized_ranks(losses: ArrayLike) -> NDArray[np.float64]:
     """
     rows = _check_losses(losses, least=1)
     doubled = np.stack([doubled_ranks(row) for row in rows])
-    ranks: NDArray[np.float64] = doubled / (2.0 * rows.shape[1])
-    return ranks[0] if np.ndim(losses) == 1 else ranks
+    ranks = doubled / (2.0 * rows.shape[1])
+    return np.asarray(ranks[0] if np.ndim(losses) == 1 else ranks)
 
 
 def rank_variance(losses: ArrayLike, *, workers: int | None = None) -> NDArray[np.float64]:
     """Variance over proxies of the normalized loss rank, from (K, N) losses (paper, eq. 2).
 
-    Larger means the proxies disagree more. Divides by K, as Theorem 1 bounds it; never above
-    1/4. Rows are ranked in `workers` threads (all cores by default) with the same result.
+    Larger means the proxies disagree more. Divides by K, as Theorem 1 bounds it; never above 1/4.
 
     >>> rank_variance(np.array([[0.1, 3.0, 0.2, 0.2], [0.1, 0.2, 3.0, 0.2]])).tolist()
     [0.0, 0.03515625, 0.03515625, 0.0]
@@ -76,8 +75,7 @@ def rank_variance(losses: ArrayLike, *, workers: int | None = None) -> NDArray[n
 def variance_of_ranks(doubled: NDArray[np.unsignedinteger], total: int) -> NDArray[np.float64]:
     """Rank variance from (K, n) doubled ranks among `total` examples, bit for bit as in memory.
 
-    Below K·N = 2^32 in whole numbers; from there on in float64 from the smallest of the K ranks,
-    in their order: still zero where proxies agree, and the same however they are ordered.
+    Below K·N = 2^32 in whole numbers; from there on in float64 from the smallest of the K ranks.
 
     >>> variance_of_ranks(np.array([[2, 8, 5, 5], [2, 5, 8, 5]], dtype=np.uint64), 4).tolist()
     [0.0, 0.03515625, 0.03515625, 0.0]
@@ -120,8 +118,7 @@ def doubled_ranks(row: NDArray[np.floating]) -> NDArray[np.unsignedinteger]:
 def _doubled_ranks_packed(row: NDArray[np.floating]) -> NDArray[np.uint32]:
     """One 64-bit word per element, sortable float above its position, sorted in place.
 
-    Sorting words is several times faster than sorting positions by value, and the memory is
-    one word per element; ties are runs of equal upper halves.
+    Several times faster than sorting positions by value; ties are runs of equal upper halves.
     """
     n = row.size
     words = np.empty(n, dtype=np.uint64)
@@ -153,7 +150,6 @@ def _doubled_ranks_packed(row: NDArray[np.floating]) -> NDArray[np.uint32]:
 
 
 def _run_end(words: NDArray[np.uint64], begin: int) -> int:
-    """The end of the run of equal upper halves that starts at `begin`."""
     next_key = ((words[begin] >> np.uint64(32)) + np.uint64(1)) << np.uint64(32)
     return begin + int(np.searchsorted(words[begin:], next_key)) if next_key else words.size
 
@@ -162,19 +158,9 @@ def _parts(n: int) -> list[slice]:
     return [slice(i, min(i + _CHUNK, n)) for i in range(0, n, _CHUNK)]
 
 
-def _check_losses(
-    losses: ArrayLike, *, least: int, most: int | None = None
-) -> NDArray[np.floating]:
-    """Losses as a finite (K, N) array of float32 or float64, at least `least` proxies.
-
-    float64 stays float64: casting down would merge losses that differ. K·N stays below `most`,
-    up to which sums of squared ranks are exact.
-    """
-    a = np.asarray(losses)
-    if a.dtype.kind not in "fiu":
-        raise InputError(f"losses must be numbers, got {a.dtype}")
-    if a.dtype not in (np.float32, np.float64):
-        a = a.astype(np.float32 if a.dtype == np.float16 else np.float64)
+def _check_losses(losses: ArrayLike, *, least: int, most: float = np.inf) -> NDArray[np.floating]:
+    """Losses as a finite (K, N) array; K·N stays below `most`, up to which sums are exact."""
+    a = as_floats(losses, "losses")
     if a.ndim == 1 and least == 1:
         a = a[np.newaxis]
     if a.ndim != 2:
@@ -186,7 +172,7 @@ def _check_losses(
             f"rank variance needs at least 2 proxies, got {a.shape[0]}: "
             "with one proxy it is zero everywhere; train more proxies"
         )
-    if most is not None and a.size >= most:
+    if a.size >= most:
         k, n = a.shape
         raise InputError(f"K·N must stay below 2^32 for exact sums, got {k} x {n}; score in shards")
     for k, row in enumerate(a):

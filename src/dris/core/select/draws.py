@@ -1,7 +1,7 @@
 """Draws from q with replacement, exact to float64.
 
-Draws are counted block by block (binomials down a tree of halves, then a block's
-own cumulative sum), so that rounding does not grow with N; a permutation makes them independent.
+Draws are counted block by block (binomials down a tree of halves, then a block's own cumulative
+sum), so that rounding does not grow with N; a permutation makes them independent.
 """
 
 import numpy as np
@@ -22,7 +22,10 @@ def draw(probabilities: ArrayLike, count: int, *, rng: np.random.Generator) -> N
     [0.6, 0.0, 0.4]
     """
     q, count = _check(probabilities), check_count(count, "count", at_least=1)
-    counts = split_counts(_block_sums(q), count, rng=rng)
+    whole = q.size // _BLOCK * _BLOCK
+    sums = q[:whole].reshape(-1, _BLOCK).sum(axis=1)
+    sums = sums if whole == q.size else np.append(sums, q[whole:].sum())
+    counts = split_counts(sums, count, rng=rng)
     drawn = np.empty(count, dtype=np.int64)
     end = 0
     for block in np.flatnonzero(counts).tolist():
@@ -57,10 +60,7 @@ def split_counts(
 
 
 def shuffle(values: NDArray[np.int64], *, below: int, rng: np.random.Generator) -> None:
-    """Put values in 0..below-1 into a uniformly random order, in place.
-
-    Sorts words with the value in the low bits and chance in the others: half of Fisher-Yates' time.
-    """
+    """Put values in 0..below-1 into a uniformly random order, in place."""
     bits = np.uint64((below - 1).bit_length())
     words = values.view(np.uint64)
     for start in range(0, words.size, _PART):
@@ -88,10 +88,3 @@ def _check(probabilities: ArrayLike) -> NDArray[np.float64]:
             f"got a smallest of {q.min()} and a sum of {q.sum()}"
         )
     return q
-
-
-def _block_sums(q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of every block, the last of which may be short."""
-    whole = q.size // _BLOCK * _BLOCK
-    sums = q[:whole].reshape(-1, _BLOCK).sum(axis=1)
-    return sums if whole == q.size else np.append(sums, q[whole:].sum())

@@ -1,8 +1,4 @@
-"""A gate: a cut on a detector that canaries set, and the choice among what passes it.
-
-Canaries are examples whose labels were flipped on purpose before the proxies trained, so the cut
-that rejects most of them is known to reject errors like them.
-"""
+"""A gate: a cut on a detector that canaries set, and the choice among what passes it."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -46,12 +42,10 @@ class Gate:
 def calibrate_gate(detector: Score, canaries: Mask, *, recall: float, confidence: float) -> Gate:
     """The lowest cut that rejects `recall` of corrupted like the canaries, with confidence.
 
-    The cut is the j-th smallest canary value v. A further example drawn like the canaries is at
-    or below it with probability F(v), and P(F(v) ≥ recall) ≥ P(Binomial(m, recall) < j), exactly
-    so without ties (order statistics): the smallest j for which that reaches `confidence`.
-    What equals the cut is rejected. Nothing is promised for corruption unlike the canaries; and
-    canaries that got their true label back by chance raise the cut, past the clean if there are
-    more than 1 − recall of them.
+    The cut is the j-th smallest canary value v. A further example drawn like the canaries is at or
+    below it with probability F(v), and P(F(v) ≥ recall) ≥ P(Binomial(m, recall) < j) (order
+    statistics): the smallest j for which that reaches `confidence`. What equals the cut is
+    rejected. Nothing is promised for corruption unlike the canaries.
     """
     from scipy.stats import binom
 
@@ -73,7 +67,7 @@ def pick_gate(
     """The gate on the detector that lets most examples pass at the stated recall.
 
     Each of J detectors gets a cut that fails with probability (1 − confidence)/J at most, so that
-    the promise holds for all at once, and with it for the one that is picked by looking.
+    the promise holds for the one that is picked by looking.
     """
     doubt = (1 - exact(confidence, "confidence")) / len(detectors)
     gates = [
@@ -94,7 +88,7 @@ def set_gate(
 ) -> Gate:
     """The gate that these canaries set, on the variant of the detector that serves them best.
 
-    The more variants, the fewer canaries each may let through. Two are tried as soon as there are
+    The more variants, the fewer canaries each may let through: two are tried as soon as there are
     canaries enough for that, more when there are three times as many.
     """
     count = canaries.sum()
@@ -112,9 +106,8 @@ def keep_passed(
 ) -> Subset:
     """Keep the ⌊αN⌋ highest scores among what passes the gate.
 
-    The choice does not know who is a canary, so a contamination certificate may count the canaries
-    among the chosen. When fewer than ⌊αN⌋ pass, they are all there is, and `parameters["short"]`
-    says by how many; with `fill` the best detector values among the rejected make up the rest.
+    When fewer pass, they are all there is, and `parameters["short"]` says by how many; with `fill`
+    the best detector values among the rejected make up the rest.
     """
     passed, count = gate.passed, count_of(fraction, gate.detector.size)
     inside = int(passed.sum())
@@ -147,8 +140,8 @@ def keep_passed(
 def early_margins(dynamics: Dynamics) -> list[Score]:
     """The mean margin over all epochs, over the first quarter, the first half and the first eighth.
 
-    Larger: learned early and surely. Proxies that end up memorizing their labels still tell wrong
-    from right in the first epochs. A summary holds the sum over all epochs only.
+    Proxies that end up memorizing their labels still tell wrong from right in the first epochs. A
+    summary holds the sum over all epochs only.
     """
     recorded = 1 if dynamics.is_summary else len(dynamics.epochs)
     ends = [recorded // part for part in (4, 2, 8) if recorded >= part]
@@ -170,10 +163,7 @@ def uniform(dynamics: Dynamics, seed: int) -> Score:
 
 
 def half_el2n(dynamics: Dynamics, among: Mask, seed: int, *, weight: float = 1.0) -> Score:
-    """A random number plus `weight` times EL2N's rank among those to choose from.
-
-    Larger: harder, or luckier; the hard are preferred and the easy not left out.
-    """
+    """A random number plus `weight` times EL2N's rank among those to choose from."""
     score = uniform(dynamics, seed)
     if weight and among.any():
         score[among] += weight * normalized_ranks(el2n(dynamics)[among])
@@ -181,10 +171,7 @@ def half_el2n(dynamics: Dynamics, among: Mask, seed: int, *, weight: float = 1.0
 
 
 def class_balanced(dynamics: Dynamics, among: Mask, seed: int) -> Score:
-    """The negated place in a random queue of one's given class: equally many of every class.
-
-    Larger: earlier in the queue. Those among which to choose stand before the others.
-    """
+    """The negated place in a random queue of one's given class: equally many of every class."""
     if dynamics.labels is None:
         raise InputError("the chooser class_balanced needs labels, these dynamics hold none")
     hashes = hashed_order(dynamics.ids, seed_for(seed, "gated", "class_balanced"))

@@ -77,8 +77,8 @@ def importance(
 ) -> Importance:
     """Draw with q ∝ s + ξ·mean(s) (paper, eq. 7); larger scores are drawn more often.
 
-    The smoothing ξ keeps every probability above zero, and no weight above 1 + 1/ξ. The paper's
-    uniform hybrid (1 − k)/N + k·s/Σs is ξ = 1/k − 1.
+    The smoothing ξ keeps every weight at most 1 + 1/ξ. The paper's uniform hybrid (1 − k)/N +
+    k·s/Σs is ξ = 1/k − 1.
 
     >>> importance([0, 1, 2], smoothing=1.0).probabilities.round(3).tolist()
     [0.167, 0.333, 0.5]
@@ -89,22 +89,16 @@ def importance(
             f"smoothing must be above 0, got {smoothing}; "
             "0.1 is the paper's, proportional(score) has none"
         )
-    exponent = float(exact(weight_exponent, "weight_exponent"))
-    q = _mixture(score, uniform=xi / (1 + xi), scored=1 / (1 + xi))
-    parameters = {"smoothing": xi, "weight_exponent": exponent}
-    return Importance(q, "importance", parameters, exponent)
+    return _drawn(score, "importance", xi, weight_exponent)
 
 
 def proportional(score: ArrayLike, *, weight_exponent: float = 1.0) -> Importance:
     """Draw with q ∝ s (paper, eq. 1); an example that scores 0 is never drawn."""
-    exponent = float(exact(weight_exponent, "weight_exponent"))
-    q = _mixture(score, uniform=0.0, scored=1.0)
-    return Importance(q, "proportional", {"weight_exponent": exponent}, exponent)
+    return _drawn(score, "proportional", 0.0, weight_exponent)
 
 
-def _mixture(score: ArrayLike, *, uniform: float, scored: float) -> NDArray[np.float64]:
-    """The mixture uniform/N + scored·s/Σs."""
-    s = check_score(score)
+def _drawn(score: ArrayLike, rule: str, xi: float, weight_exponent: float) -> Importance:
+    s, exponent = check_score(score), float(exact(weight_exponent, "weight_exponent"))
     if s.min() < 0:
         raise InputError(
             f"score must be 0 or more to become a probability, got {s.min()}; "
@@ -117,10 +111,11 @@ def _mixture(score: ArrayLike, *, uniform: float, scored: float) -> NDArray[np.f
         )
     # Scaled by the largest: sums of huge scores overflow, shares of them do not.
     s = s / s.max()
-    q: NDArray[np.float64] = uniform / s.size + scored * (s / s.sum())
+    q = xi / (1 + xi) / s.size + 1 / (1 + xi) * (s / s.sum())
     q /= q.sum()
     q.flags.writeable = False
-    return q
+    smoothing = {"smoothing": xi} if xi else {}
+    return Importance(q, rule, {**smoothing, "weight_exponent": exponent}, exponent)
 
 
 def _inverse(q: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,23 +14,7 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.assessment import Assessment, assess
 from dris.core.scores.formulas import Score, random
-from dris.core.select.gate import (
-    CHOOSER,
-    CHOOSERS,
-    DETECTOR,
-    RECALL,
-    canaries_needed,
-    half_el2n,
-    keep_passed,
-    set_gate,
-)
-from dris.core.select.selection import (
-    keep_top,
-    keep_top_per_class,
-    mix_uniform,
-    remove_bottom,
-    stratify,
-)
+from dris.core.select import gate, selection
 from dris.core.subset import Subset, top_mask
 from dris.core.validate import count_of
 
@@ -48,8 +32,7 @@ class Task:
     canaries: Mask | None  # those that may be looked at, which set a gate
     parameters: Mapping[str, Any]  # the rule's, by name
     how: Mapping[str, Any]  # fraction, seed and ids, as every function of `selection` takes them
-    # what the ensemble thinks of every label; computed if need be
-    assessment: Assessment | None = None
+    assessment: Assessment | None = None  # computed if need be
 
     def assess(self) -> Assessment:
         """The assessment, computed unless it was given."""
@@ -59,7 +42,7 @@ class Task:
 def _per_class(task: Task) -> Subset:
     if task.dynamics.labels is None:
         raise InputError("the method per_class needs labels, these dynamics hold none")
-    return keep_top_per_class(task.score, task.dynamics.labels, **task.how)
+    return selection.keep_top_per_class(task.score, task.dynamics.labels, **task.how)
 
 
 def _remove_negative(task: Task) -> Subset:
@@ -67,24 +50,22 @@ def _remove_negative(task: Task) -> Subset:
     margin = task.dynamics.snapshot("margin").mean(axis=0)
     issues = float(((task.score < 0) & (margin < 0)).mean())
     removed = min(round(issues, 6), round(1 - task.how["fraction"], 6))
-    return remove_bottom(task.score, remove=removed, **task.how)
+    return selection.remove_bottom(task.score, remove=removed, **task.how)
 
 
 def _spread(task: Task) -> Subset:
     drop = min(_COVERAGE_DROP, round(1 - task.how["fraction"], 6))
-    return stratify(task.score, drop=drop, **task.how)
+    return selection.stratify(task.score, drop=drop, **task.how)
 
 
 def _draw(task: Task) -> Subset:
-    """⌊αN⌋ examples without replacement, each in proportion to its score.
-
-    The keys are Efraimidis and Spirakis's, with a random number from (seed, id).
-    """
+    """⌊αN⌋ examples without replacement, in proportion to the score (Efraimidis and Spirakis)."""
     q, numbers = task.score, random(task.dynamics, seed=task.how["seed"])
     lowest = np.finfo(np.float64).min  # what has no probability comes last
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         keys = np.log(1 - numbers) / q  # 1 − number is in (0, 1]
-    return keep_top(np.where(q > 0, np.maximum(keys, lowest), lowest), **task.how)
+    keys = np.where(q > 0, np.maximum(keys, lowest), lowest)
+    return selection.keep_top(keys, **task.how)
 
 
 def _gated(task: Task) -> Subset:
@@ -94,9 +75,10 @@ def _gated(task: Task) -> Subset:
             "a rule without a gate, such as rank_variance"
         )
     own = task.parameters
-    gate = set_gate(task.dynamics, task.canaries, detector=own["detector"], recall=own["recall"])
-    score = CHOOSERS[own["chooser"]](task.dynamics, gate.passed, task.how["seed"])
-    return keep_passed(gate, score, fill=own["fill"], **task.how)
+    how = {"detector": own["detector"], "recall": own["recall"]}
+    cut = gate.set_gate(task.dynamics, task.canaries, **how)
+    score = gate.CHOOSERS[own["chooser"]](task.dynamics, cut.passed, task.how["seed"])
+    return gate.keep_passed(cut, score, fill=own["fill"], **task.how)
 
 
 def _clean(task: Task) -> Subset:
@@ -113,15 +95,14 @@ def _clean(task: Task) -> Subset:
 def _clean_then_hard(task: Task) -> Subset:
     """⌊αN⌋ at random with a lean to the hard, of all that is probably right.
 
-    Labels that another class is merely likelier than are left out too: the errors of an attack on
-    hard examples are among them. Where fewer than ⌊αN⌋ remain, the least likely wrong of the others
-    fill up.
+    Labels that another class is merely likelier than are left out too: an attack on hard examples
+    hides there. Where fewer than ⌊αN⌋ remain, the least likely wrong of the others fill up.
     """
     assessment = task.assess()
     suspects = _find_suspects(task, assessment)
     if assessment.guess is not None:
         suspects = suspects | (assessment.guess != assessment.shown.labels)
-    score = half_el2n(task.dynamics, ~suspects, task.how["seed"], weight=_LEAN)
+    score = gate.half_el2n(task.dynamics, ~suspects, task.how["seed"], weight=_LEAN)
     count, wrong = count_of(task.how["fraction"], suspects.size), assessment.shown.wrong
     return _keep_unsuspected("clean_then_hard", task, score, suspects, wrong, count)
 
@@ -131,8 +112,8 @@ def _find_suspects(task: Task, assessment: Assessment) -> Mask:
     suspects, canaries = assessment.shown.suspects, task.canaries
     if not assessment.calibrated:
         task.dynamics.snapshot("correct")  # who gives which label must be known
-        if canaries is not None and int(canaries.sum()) >= canaries_needed():
-            return suspects & ~set_gate(task.dynamics, canaries).passed
+        if canaries is not None and int(canaries.sum()) >= gate.canaries_needed():
+            return suspects & ~gate.set_gate(task.dynamics, canaries).passed
     return suspects
 
 
@@ -161,23 +142,19 @@ class Method:
     needs_canaries: bool = False  # whether it cannot do without canaries
 
 
+_GATE = {"detector": gate.DETECTOR, "recall": gate.RECALL, "chooser": gate.CHOOSER, "fill": False}
 METHODS: dict[str, Method] = {
-    "top": Method(lambda task: keep_top(task.score, **task.how)),
+    "top": Method(lambda task: selection.keep_top(task.score, **task.how)),
     "per_class": Method(_per_class),
-    "remove": Method(lambda task: remove_bottom(task.score, **task.how)),
+    "remove": Method(lambda task: selection.remove_bottom(task.score, **task.how)),
     "remove_negative": Method(_remove_negative),
     "mix": Method(
-        lambda task: mix_uniform(task.score, share=task.parameters["share"], **task.how),
+        lambda t: selection.mix_uniform(t.score, share=t.parameters["share"], **t.how),
         defaults={"share": 0.5},
     ),
     "spread": Method(_spread),
     "draw": Method(_draw),
-    "gated": Method(
-        _gated,
-        scored=False,
-        defaults={"detector": DETECTOR, "recall": RECALL, "chooser": CHOOSER, "fill": False},
-        needs_canaries=True,
-    ),
+    "gated": Method(_gated, scored=False, defaults=_GATE, needs_canaries=True),
     "clean": Method(_clean, scored=False),
     "clean_then_hard": Method(_clean_then_hard, scored=False),
 }

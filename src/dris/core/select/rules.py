@@ -1,7 +1,6 @@
 """THE registry of rules: each turns what the proxies recorded into a subset.
 
-A rule is a score, a method that makes a subset of it, and their parameters. The commands, the
-estimators, the page and the experiments read `RULES`, and none has rules of its own.
+A rule is a score, a method that makes a subset of it, and their parameters.
 """
 
 from collections.abc import Callable, Mapping
@@ -66,8 +65,7 @@ class Rule:
             changed.insert(0, self.method)
         base = self.score or self.method
         made = f"{base}({', '.join(changed)})" if changed else base
-        filled = defaults | dict.fromkeys(("name", "title", "about"), made)
-        for name, value in filled.items():
+        for name, value in (defaults | dict.fromkeys(("name", "title", "about"), made)).items():
             if getattr(self, name) in (None, ""):
                 object.__setattr__(self, name, value)
 
@@ -89,10 +87,9 @@ class Rule:
 
     def _defaults(self) -> dict[str, Any]:
         """The parameters that this score and this method take."""
-        defaults: dict[str, Any] = {"epoch": None} if self.score else {}
-        if self.score == "hybrid":
-            defaults |= _HYBRID
-        return defaults | dict(METHODS[self.method].defaults if self.method in METHODS else {})
+        own: dict[str, Any] = {"epoch": None} if self.score else {}
+        own |= _HYBRID if self.score == "hybrid" else {}
+        return {**own, **(METHODS[self.method].defaults if self.method in METHODS else {})}
 
     def _problems(self, defaults: Mapping[str, Any]) -> list[str]:
         problems = []
@@ -137,75 +134,55 @@ def _show(name: str, value: object) -> str:
     return f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
 
 
-def _top(score: str, title: str, about: str) -> Rule:
-    return Rule(score, title=title, about=about)
-
-
-def _rule(name: str, score: str, method: str, title: str, about: str, **parameters: Any) -> Rule:
-    return Rule(score, method, name=name, title=title, about=about, **parameters)
-
-
-RULES: dict[str, Rule] = {
-    rule.name: rule
-    for rule in (
-        _rule(CLEAN, "", CLEAN, "clean", "drop only what is more likely wrong than right"),
-        _rule(
-            *(CLEAN_THEN_HARD, "", CLEAN_THEN_HARD, "clean, then hard"),
-            "drop suspects, then draw with a lean to the hard",
-        ),
-        _rule(
-            *("gated", "", "gated", "gated"),
-            "drop what fails a gate that canaries set, then half hard, half random",
-        ),
-        _rule(
-            *("gated_filled", "", "gated", "gated, filled up"),
-            "the same; where too few pass, the cleanest of the rejected fill up",
-            fill=True,
-        ),
-        _rule(
-            *("gated_per_class", "", "gated", "gated, per class"),
-            "the same gate, then equally many of every class at random",
-            chooser="class_balanced",
-        ),
-        _top("rank_variance", "DR-IS", "the paper's rule: loss ranks differ most between proxies"),
-        _rule(
-            *("rank_variance_per_class", "rank_variance", "per_class", "DR-IS, per class"),
-            "the paper's rule within each class, so that every class keeps its share",
-        ),
-        _top("aum", "AUM, top", "largest margin over all epochs, of one proxy (Pleiss et al.)"),
-        _top("aum_mean", "AUM, mean of K", "largest margin over all epochs, mean of the proxies"),
-        _rule(
-            *("aum_remove", "aum", "remove", "AUM, remove"),
-            "drop the lowest AUM of one proxy, then draw uniformly",
-        ),
-        _rule(
-            *("aum_mean_remove", "aum_mean", "remove", "AUM, mean of K, remove"),
-            "drop the lowest mean AUM, then draw uniformly",
-        ),
-        _top("el2n", "EL2N", "largest error norm; collects wrong labels (Paul et al.)"),
-        _top("grand", "GraNd", "largest last-layer gradient norm; collects wrong labels"),
-        _top("loss", "Loss", "largest mean loss; collects wrong labels"),
-        _top("consensus", "Consensus-loss", "largest mean loss rank; collects wrong labels"),
-        _top("forgetting", "Forgetting", "most often learned and forgotten (Toneva et al.)"),
-        _top("forgetting_unlearned", "Forgetting, unlearned first", "never learned counts as most"),
-        _top("self_confidence", "Self-confidence", "most probable given label"),
-        _top("confident_learning", "Confident learning, top", "most probable for its class"),
-        _rule(
-            *("confident_learning_remove", "confident_learning", "remove_negative"),
-            *("Confident learning", "drop what looks mislabelled, then draw (Northcutt et al.)"),
-        ),
-        _rule(
-            *("coverage", "aum", "spread", "Coverage-centric"),
-            "drop the lowest AUM, then spread evenly over its range (Zheng et al.)",
-        ),
-        _top("hybrid", "Hybrid", "rank variance and gradient norm mixed (paper, table 8)"),
-        _rule(
-            *("uniform_hybrid", "rank_variance", "mix", "DR-IS and uniform"),
-            "half by rank variance, half uniformly at random",
-        ),
-        _top("random", "Random", "uniformly at random: the control"),
-    )
+# Name, score, method, title, about.
+_TABLE = """\
+clean | | clean | clean | drop only what is more likely wrong than right
+clean_then_hard | | clean_then_hard | clean, then hard \
+| drop suspects, then draw with a lean to the hard
+gated | | gated | gated | drop what fails a gate that canaries set, then half hard, half random
+gated_filled | | gated | gated, filled up \
+| the same; where too few pass, the cleanest of the rejected fill up
+gated_per_class | | gated | gated, per class \
+| the same gate, then equally many of every class at random
+rank_variance | rank_variance | top | DR-IS \
+| the paper's rule: loss ranks differ most between proxies
+rank_variance_per_class | rank_variance | per_class | DR-IS, per class \
+| the paper's rule within each class, so that every class keeps its share
+aum | aum | top | AUM, top | largest margin over all epochs, of one proxy (Pleiss et al.)
+aum_mean | aum_mean | top | AUM, mean of K | largest margin over all epochs, mean of the proxies
+aum_remove | aum | remove | AUM, remove | drop the lowest AUM of one proxy, then draw uniformly
+aum_mean_remove | aum_mean | remove | AUM, mean of K, remove \
+| drop the lowest mean AUM, then draw uniformly
+el2n | el2n | top | EL2N | largest error norm; collects wrong labels (Paul et al.)
+grand | grand | top | GraNd | largest last-layer gradient norm; collects wrong labels
+loss | loss | top | Loss | largest mean loss; collects wrong labels
+consensus | consensus | top | Consensus-loss | largest mean loss rank; collects wrong labels
+forgetting | forgetting | top | Forgetting | most often learned and forgotten (Toneva et al.)
+forgetting_unlearned | forgetting_unlearned | top | Forgetting, unlearned first \
+| never learned counts as most
+self_confidence | self_confidence | top | Self-confidence | most probable given label
+confident_learning | confident_learning | top | Confident learning, top \
+| most probable for its class
+confident_learning_remove | confident_learning | remove_negative | Confident learning \
+| drop what looks mislabelled, then draw (Northcutt et al.)
+coverage | aum | spread | Coverage-centric \
+| drop the lowest AUM, then spread evenly over its range (Zheng et al.)
+hybrid | hybrid | top | Hybrid | rank variance and gradient norm mixed (paper, table 8)
+uniform_hybrid | rank_variance | mix | DR-IS and uniform \
+| half by rank variance, half uniformly at random
+random | random | top | Random | uniformly at random: the control"""
+_OWN: dict[str, dict[str, Any]] = {
+    "gated_filled": {"fill": True},
+    "gated_per_class": {"chooser": "class_balanced"},
 }
+
+
+def _rule(line: str) -> Rule:
+    name, score, method, title, about = (part.strip() for part in line.split("|"))
+    return Rule(score, method, name=name, title=title, about=about, **_OWN.get(name, {}))
+
+
+RULES: dict[str, Rule] = {rule.name: rule for rule in map(_rule, _TABLE.splitlines())}
 """Every rule by its name, with its defaults.
 
     dris.prune(data, keep=0.25, rule="gated")
@@ -224,11 +201,7 @@ def rule_of(rule: str | Rule, **parameters: Any) -> Rule:
         if rule not in RULES and rule not in SCORES:
             raise InputError(f"{_one_of('rule', rule, RULES)}; dris rules explains each")
         rule = RULES[rule] if rule in RULES else Rule(rule)
-    given = {
-        name: value
-        for name, value in parameters.items()
-        if value is not None and value != getattr(rule, name)
-    }
+    given = {k: v for k, v in parameters.items() if v not in (None, getattr(rule, k))}
     if given:
         name = f"{rule.name}({', '.join(map(_show, given, given.values()))})"
         rule = replace(rule, name=name, title=name, about=name, **given)

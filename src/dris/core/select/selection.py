@@ -45,8 +45,7 @@ def remove_bottom(
 ) -> Subset:
     """Drop the ⌊remove·N⌋ lowest scores, then keep ⌊αN⌋ of the rest uniformly at random.
 
-    This is how the AUM authors prune. `remove` defaults to α, as the paper's appendix has it, or
-    to 1 − α where α would leave too few.
+    `remove` defaults to α, as the paper's appendix has it, or to 1 − α where α would leave too few.
     """
     s, names = _check(score, ids)
     count, share = count_of(fraction, s.size), exact(fraction, "fraction")
@@ -66,10 +65,7 @@ def keep_top_per_class(
     seed: int = 0,
     ids: ArrayLike | None = None,
 ) -> Subset:
-    """Keep the highest scores of each class, ⌊αN⌋ in all, in the proportions of the classes.
-
-    Every class that is present keeps at least one example.
-    """
+    """The highest scores of each class, ⌊αN⌋ in all: in proportion, at least one each."""
     s, names = _check(score, ids)
     y, count = check_labels(labels), count_of(fraction, s.size)
     if y.size != s.size:
@@ -108,7 +104,7 @@ def stratify(
     """Spread ⌊αN⌋ examples evenly over the score's range (Zheng et al. 2023, coverage-centric).
 
     Drops the ⌊drop·N⌋ lowest scores, cuts the rest into bins of equal width and hands the budget
-    out from the smallest bin upward, evenly, uniformly at random inside a bin.
+    out from the smallest bin upward, uniformly at random inside a bin.
     """
     s, names = _check(score, ids)
     count, bins = count_of(fraction, s.size), check_count(bins, "bins", at_least=1)
@@ -147,7 +143,6 @@ def share_out(sizes: list[int], count: int) -> list[int]:
 def _without_lowest(
     score: NDArray[np.float64], share: Any, name: str, count: int, seed: int, ids: Ids
 ) -> NDArray[np.int64]:
-    """The positions left without that share of the lowest."""
     left = score.size - part_of(share, score.size, name)
     if left < count:
         raise InputError(

@@ -9,7 +9,6 @@ from dris.core.noise.hypotheses.hypothesis import Evidence, Floats, Noise, log_v
 from dris.core.noise.hypotheses.uniform import ALMOST_NONE, UniformNoise
 from dris.core.noise.views import Labels, Views
 
-NAME = "by class"
 TRUST = 0.3  # rows a class that a uniform matrix counts for
 ROUNDS, STEPS, STEPS_OF_MATRIX, SETTLED = 6, 25, 3, 0.003
 NEARBY_ROUNDS = 8  # of the calibration, from that of a matrix of the same kind
@@ -75,7 +74,7 @@ def fit_by_class(evidence: Evidence, prior: float) -> None:
         for start in (confident, uniform_matrix(USUAL_RATE, classes)):
             for _ in range(1 if classes == 2 else 2):
                 noise, v = _fit_matrix(evidence, learned, even, start)
-                own = evidence.fit(NAME, noise, prior=prior, learned=learned, start=v)
+                own = evidence.fit("by class", noise, prior=prior, learned=learned, start=v)
                 evidence.fitted.pop()
                 counts = noise.expected_counts(own.clean(views), views, evidence.labels)
                 freedom = FREEDOM + FREEDOM_OF_ROW * len(views)
@@ -90,7 +89,7 @@ def fit_by_class(evidence: Evidence, prior: float) -> None:
             scaled = np.eye(classes) + part * (matrix - np.eye(classes))
             scaled = np.maximum(scaled, ALMOST_NONE / (classes - 1))  # any label may be a slip
             evidence.fit(
-                NAME,
+                "by class",
                 ClassNoise(scaled / scaled.sum(axis=1, keepdims=True)),
                 prior=prior / len(LAMBDAS) / MODES,
                 learned=own.learned,
@@ -103,7 +102,7 @@ def fit_by_class(evidence: Evidence, prior: float) -> None:
 def gain_by_fitting(counts: Floats) -> float:
     """By how much the matrix of these counts explains them better than one drawn beforehand.
 
-    In log-likelihood. A class's rate is drawn, then which classes its errors go to: mostly few.
+    In log-likelihood: a class's rate is drawn, then which classes its errors go to, mostly few.
 
     >>> few, many = np.diag([90.0] * 4), np.diag([90.0] * 4)
     >>> few[0, 1], many[0, 1:] = 9, 3
@@ -142,8 +141,7 @@ def uniform_matrix(rate: float, classes: int) -> Floats:
 def confident_matrix(p: Floats, views: Views, labels: Labels) -> Floats:
     """How often a label stands where another class is confidently seen (Northcutt et al. 2021).
 
-    A row counts for the likeliest of the classes that it is at least as probably as their own rows
-    are on average.
+    Confident: at least as probable as the class is for its own rows on average.
     """
     classes, single = views.classes, p if views.columns is None else p[:, :-1]
     size = np.maximum(np.bincount(labels, minlength=classes), 1)
@@ -161,11 +159,7 @@ def confident_matrix(p: Floats, views: Views, labels: Labels) -> Floats:
 def _fit_matrix(
     evidence: Evidence, learned: tuple[bool, ...], even: Floats, start: Floats
 ) -> tuple[ClassNoise, Floats]:
-    """The matrix and calibration of the largest likelihood, in turns (expectation maximisation).
-
-    The noise is removed from the views by the matrix so far, and the calibration fitted; then the
-    matrix is what is expected by it, with a few rows of a uniform one.
-    """
+    """The matrix and calibration of the largest likelihood, in turns (expectation maximisation)."""
     views, labels, shape = evidence.views, evidence.labels, evidence.shape
     prior = TRUST * np.clip(even, 1e-4, 1)
     noise, v = ClassNoise(start), shape.start()

@@ -4,8 +4,8 @@ Under a noise model the chance of a given label is Σ_y η_y(x) · P(given | y),
 
     η = softmax(Σ_m a_m log u_m + b + mean_m(log u_m) W)
 
-where u_m is what model m says, less the noise it has learned. The parameters maximise the
-likelihood of the given labels, with a ridge towards the plain geometric mean of the models.
+where u_m is what model m says, less the noise it has learned; fitted by maximum likelihood with a
+ridge towards the plain geometric mean of the models.
 """
 
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def fit_calibration(
     """Maximise the likelihood of labels with these chances (N, S) under each true class.
 
     Returns the negative log-likelihood, the ridge included, and the parameters. Inside, classes
-    come before rows: sums over a few classes then run along memory, which takes half the time.
+    come before rows: sums over classes then run along memory.
     """
     models, rows, columns = logs.shape
     flat = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(models, -1)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,11 +62,12 @@ class Evidence:
     views: Views
     labels: Labels
     rank: Labels | None = None  # each class's place where they stand in an order
-    shape: Shape = field(init=False)
     fitted: list[Fitted] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.shape = Shape.of(self.views)
+    @property
+    def shape(self) -> Shape:
+        """Of the calibration."""
+        return Shape.of(self.views)
 
     @property
     def learners(self) -> list[tuple[bool, ...]]:
@@ -77,8 +79,8 @@ class Evidence:
     def says_nothing(self) -> bool:
         """Whether the views predict labels no better than their frequencies do.
 
-        By chance alone each parameter of the calibration gains half a unit of log-likelihood, and
-        a lucky set more: labels drawn by a coin must not be taken for noisy ones.
+        By chance alone each parameter of the calibration gains half a unit of log-likelihood, and a
+        lucky set more.
         """
         counts = np.bincount(self.labels, minlength=self.views.classes)
         share = (counts + 1) / (counts.sum() + counts.size)
@@ -127,19 +129,11 @@ class Evidence:
         """Fit a family of one rate along a grid, up to where it is far behind its best."""
         widths = np.gradient(rates)
         shares = prior * widths / widths.sum()
-        best, start = np.inf, self.fitted[0].parameters
+        best, start, rounds = np.inf, self.fitted[0].parameters, 25
         for rate, share in zip(rates.tolist(), shares.tolist(), strict=True):
-            rounds = 25 if np.isinf(best) else 12  # from the neighbour's
-            one = self.fit(
-                name,
-                noise(rate),
-                prior=share,
-                learned=learned,
-                start=start,
-                rounds=rounds,
-                spares_clear=spares_clear,
-            )
-            start, best = one.parameters, min(best, one.cost)
+            how: dict[str, Any] = {"learned": learned, "spares_clear": spares_clear}
+            one = self.fit(name, noise(rate), prior=share, start=start, rounds=rounds, **how)
+            start, best, rounds = one.parameters, min(best, one.cost), 12  # from the neighbour's
             if one.cost > best + FAR_BEHIND:
                 break
 

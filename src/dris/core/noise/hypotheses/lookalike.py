@@ -8,8 +8,6 @@ from dris.core.noise.hypotheses.calibration import label_mask
 from dris.core.noise.hypotheses.hypothesis import Evidence, Fitted, Floats, Noise
 from dris.core.noise.views import Labels, Views
 
-NAME = "lookalike"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookalikeNoise(Noise):
@@ -32,7 +30,7 @@ def fit_lookalike(evidence: Evidence, prior: float) -> None:
         return
     none = evidence.fitted[0]
     evidence.fit_rates(
-        NAME,
+        "lookalike",
         lambda rate: LookalikeNoise(rate, none),
         evidence.rates()[1::2],
         prior=prior,

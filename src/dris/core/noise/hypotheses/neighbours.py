@@ -1,7 +1,5 @@
 """Classes stand in an order, as grades do, and errors go to the next ones."""
 
-from functools import partial
-
 import numpy as np
 
 from dris.core.noise.hypotheses.by_class import ClassNoise
@@ -9,7 +7,6 @@ from dris.core.noise.hypotheses.hypothesis import Evidence, Floats
 from dris.core.noise.hypotheses.uniform import ALMOST_NONE
 from dris.core.noise.views import Labels
 
-NAME = "neighbours"
 DECAYS = (0.05, 0.4)  # how much rarer an error is for each further step
 
 
@@ -19,18 +16,12 @@ def fit_neighbours(evidence: Evidence, prior: float) -> None:
     if rank is None:
         return
     for decay in DECAYS:
+
+        def noise(rate: float, decay: float = decay) -> ClassNoise:
+            return ClassNoise(neighbour_matrix(rate, rank, decay))
+
         for learned in evidence.learners:
-            evidence.fit_rates(
-                NAME,
-                partial(_noise, rank=rank, decay=decay),
-                evidence.rates(),
-                prior=each,
-                learned=learned,
-            )
-
-
-def _noise(rate: float, rank: Labels, decay: float) -> ClassNoise:
-    return ClassNoise(neighbour_matrix(rate, rank, decay))
+            evidence.fit_rates("neighbours", noise, evidence.rates(), prior=each, learned=learned)
 
 
 def neighbour_matrix(rate: float, rank: Labels, decay: float) -> Floats:

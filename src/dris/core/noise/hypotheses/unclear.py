@@ -1,7 +1,7 @@
 """Errors fall on the rows whose class is least clear, and there any other class is as likely.
 
 So does an attacker flip labels where it hurts most. Where classes merely overlap an unclear row has
-one of its two likeliest labels, the first more often than the second; these errors give it any.
+one of its two likeliest labels; these errors give it any.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,6 @@ from dris.core.noise.hypotheses.calibration import label_mask
 from dris.core.noise.hypotheses.hypothesis import Evidence, Fitted, Floats, Noise
 from dris.core.noise.views import Labels, Views
 
-NAME = "unclear"
 SHARES = np.array([0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4])  # of all rows that are wrong
 WIDTH = 0.1  # in shares of the rows, over which the rate falls from most to few
 MOST = 0.95  # of the least clear rows that are wrong
@@ -48,7 +47,7 @@ def fit_unclear(evidence: Evidence, prior: float) -> None:
     none = evidence.fitted[0]
     steps = np.quantile(gaps(none, evidence.views), np.linspace(0, 1, 101))
     evidence.fit_rates(
-        NAME,
+        "unclear",
         lambda share: UnclearNoise(share, none, steps),
         SHARES,
         prior=prior,

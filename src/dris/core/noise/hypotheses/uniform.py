@@ -8,7 +8,6 @@ from dris.core.noise.hypotheses.calibration import label_mask
 from dris.core.noise.hypotheses.hypothesis import Evidence, Floats, Noise
 from dris.core.noise.views import Labels, Views
 
-NAME = "uniform"
 ALMOST_NONE = 0.002  # a slip of the pen that no model can see
 
 
@@ -26,8 +25,7 @@ class UniformNoise(Noise):
     def remove(self, values: Floats, views: Views) -> Floats:
         """Take away what any class gets from the others."""
         other = self.rate / (views.classes - 1)
-        clean = (values - other * views.spread) / (1 - self.rate - other)
-        clean = np.maximum(clean, 0)
+        clean = np.maximum((values - other * views.spread) / (1 - self.rate - other), 0)
         return np.asarray(clean / clean.sum(axis=1, keepdims=True))
 
 
@@ -39,11 +37,6 @@ def fit_none(evidence: Evidence, prior: float) -> None:
 
 def fit_uniform(evidence: Evidence, prior: float) -> None:
     """Uniform noise of every rate."""
+    each = prior / len(evidence.learners)
     for learned in evidence.learners:
-        evidence.fit_rates(
-            NAME,
-            UniformNoise,
-            evidence.rates(),
-            prior=prior / len(evidence.learners),
-            learned=learned,
-        )
+        evidence.fit_rates("uniform", UniformNoise, evidence.rates(), prior=each, learned=learned)
