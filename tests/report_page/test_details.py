@@ -9,7 +9,7 @@ from PIL import Image
 from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.report_page.content import details_of, picture_bytes, rows_of, shown_positions
-from dris.report_page.payload import payload
+from dris.report_page.page import payload
 from made_report import made
 
 

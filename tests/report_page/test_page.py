@@ -13,8 +13,7 @@ import pytest
 import dris
 from dris.pipeline.route import decide_by
 from dris.report_page.content import column_summaries, page_of
-from dris.report_page.page import PANELS, render, report
-from dris.report_page.payload import reliability
+from dris.report_page.page import PANELS, reliability, render, report
 from made_ensemble import made_ensemble
 from made_report import (
     HOSTILE,

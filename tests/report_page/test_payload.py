@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dris.report_page.page import render
-from dris.report_page.payload import pack, pack_text, quantise, script_json
+from dris.report_page.page import pack, pack_text, quantise, render, script_json
 from made_report import embedded, made, unpack
 
 

@@ -5,8 +5,8 @@ Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong u
 2, so that 3 stands for either mistake there.
 
 In reading order: `data_options` (what all commands about data share), `recipes` (the options of a
-run as a file), `data_commands` (all that read data), `runs_table`, `output`. Here stand how help
-reads (groups, panels, one line an option), the other commands, and how an error ends.
+run as a file), `data_commands` (all that read data), `output`. Here stand how help reads (groups,
+panels, one line an option), the other commands, and how an error ends.
 """
 
 import io
@@ -35,6 +35,7 @@ from dris.cli.output import (
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
 
 _LITTLE_MEMORY = 2 << 30  # bytes of address space
+_DATA = (".csv", ".tsv", ".parquet", ".jsonl", ".xlsx", ".npz", ".npy")  # how files of data end
 
 GROUPS = {
     "Your data": ("clean", "check", "review", "prune", "weights", "audit", "rules"),
@@ -64,8 +65,13 @@ class GroupedHelp(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Suggest the command where a file is typed in its place."""
         typed = args[0] if args else ""
-        if ctx.parent is None and typed not in self.commands and _is_data(typed):
-            ctx.fail(f"{typed} is no command; did you mean dris clean {_near_file(typed)}?")
+        there = os.path.exists(typed)
+        named = typed.lower().endswith(_DATA)
+        if ctx.parent is None and typed not in self.commands and (there or named):
+            from dris.data.files import nearest_file
+
+            meant = typed if there else nearest_file(Path(typed)) or typed
+            ctx.fail(f"{typed} is no command; did you mean dris clean {meant}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -87,24 +93,8 @@ def summarize(text: str) -> str:
     return first.partition(": ")[0].rstrip(".") + "."
 
 
-def _is_data(typed: str) -> bool:
-    """True for a file or folder that is there, or one that could hold data by its name."""
-    suffixes = (".csv", ".tsv", ".parquet", ".jsonl", ".xlsx", ".npz", ".npy")
-    return os.path.exists(typed) or typed.lower().endswith(suffixes)
-
-
-def _near_file(typed: str) -> str:
-    """The file of that name, or the one that was probably meant."""
-    from dris.data.files import nearest_file
-
-    return typed if os.path.exists(typed) else str(nearest_file(Path(typed)) or typed)
-
-
 class PanelledHelp(TyperCommand):
-    """A command whose help lists the options by what they are about.
-
-    `--help` fits a screen, `--help --verbose` explains every option.
-    """
+    """A command whose help lists the options by what they are about, all with --verbose."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what was typed; with --help, --verbose is about the help."""
@@ -264,9 +254,55 @@ def runs(
 
     Example: dris runs --store runs --clean
     """
-    from dris.cli.runs_table import show_runs
+    from rich.console import Console
+    from rich.table import Table
 
-    show_runs(store, clean=clean, unfinished=unfinished)
+    from dris.core.sanitize import printable, under
+    from dris.learn.store.run_store import Store
+
+    held = Store(store)
+    # Takes no word for a mark-up, a face or a number to be coloured.
+    page = Console(file=under(sys.stdout), markup=False, emoji=False, highlight=False)
+    if clean:
+        gone = held.clean(unfinished=unfinished)
+        page.print(f"removed {len(gone.removed)} ({_size(gone.bytes)})")
+    for name in held.foreign():
+        page.print(
+            f"{printable(held.root / name)} holds what no run of dris wrote, and stays as it is; "
+            "move it away if it does not belong there",
+            soft_wrap=True,
+        )
+    table = Table("run", "what", "state", "epoch", "size", "last written", box=None)
+    for info in held.runs():
+        what = "unknown"
+        if info.key is not None:  # the whole key is in the run's key.json
+            stream = " ".join(map(str, info.key.get("stream", [])))
+            what = f"{info.key.get('model', '?')}, {stream}, seed {info.key.get('seed', '?')}"
+        epoch = "" if info.epoch is None else str(info.epoch)
+        numbers = (info.state, epoch, _size(info.bytes), _ago(info.age))
+        table.add_row(info.name[:8], printable(what), *numbers)
+    if table.row_count:
+        page.print(table)
+    else:
+        page.print(f"no runs in {printable(held.root)}", soft_wrap=True)
+
+
+def _size(count: float) -> str:
+    """Bytes in a unit that a person reads: 999 B, 34.0 MB."""
+    if count < 1000:
+        return f"{count:.0f} B"
+    for unit in ("kB", "MB", "GB", "TB"):
+        count /= 1000
+        if count < 1000:
+            break
+    return f"{count:.1f} {unit}"
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{seconds:.0f} seconds ago"
 
 
 for verb in (data.clean, data.prune, data.weights):
@@ -335,24 +371,16 @@ def warn_of_little_memory(name: str) -> None:
         )
 
 
-def _is_interruption(error: BaseException | None) -> bool:
-    """True if Ctrl-C is behind an error: Python wraps it while a class is made."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        if isinstance(error, KeyboardInterrupt):
-            return True
-        seen.add(id(error))
-        error = error.__cause__ or error.__context__
-    return False
-
-
 def _outcome(error: Exception) -> tuple[int, str]:
     """The exit code and the one line for whatever went wrong."""
     from dris.core.errors import MEMORY, InputError, as_options, describe_error
     from dris.core.sanitize import printable
 
-    if _is_interruption(error):
-        return 130, "interrupted"
+    behind: list[BaseException] = [error]
+    while (next_ := behind[-1].__cause__ or behind[-1].__context__) and next_ not in behind:
+        behind.append(next_)
+    if any(isinstance(one, KeyboardInterrupt) for one in behind):
+        return 130, "interrupted"  # Python wraps Ctrl-C while a class is made
     first = printable((str(error).splitlines() or [""])[0])
     if isinstance(error, InputError):
         return 1, printable(as_options(str(error)))

@@ -15,7 +15,6 @@ from dris.core.select.rule_parameters import PARAMETERS
 
 if TYPE_CHECKING:
     from dris.core.select.rules import Rule
-    from dris.pipeline.decision import Decision
     from dris.review_app.session import Corrections
 
 RECOMMENDED = "recommended"
@@ -107,6 +106,7 @@ def prune(
     FORMATS
     Example: dris prune people.csv --label income --id person --keep 0.25
     """
+    from dris.core.select.rules import rule_of
     from dris.pipeline.choice import check_rule
     from dris.pipeline.route import prune as decide
 
@@ -120,7 +120,9 @@ def prune(
         percent = f"; {keep:g} of 100 is {keep:g}%" if meant else ""
         raise InputError(f"`keep` must be in (0, 1], got {keep:g}{percent}")
     parameters = (beta, scaled, epoch, share, detector, recall, chooser, fill)
-    made = _rule(rule, **dict(zip(PARAMETERS, parameters, strict=True)))
+    made: str | Rule = rule
+    if any(value is not None for value in parameters):
+        made = rule_of(rule, **dict(zip(PARAMETERS, parameters, strict=True)))
     data = options.read()
     planted = not options.records and options.canaries != "none"
     check_rule(made, keep, canaries=planted, n=len(data))
@@ -149,9 +151,7 @@ def weights(
     check_weighting(rule, smoothing=smoothing, exponent=exponent)
     how = {"score": rule, "smoothing": smoothing, "exponent": exponent}
     run = options.run(decide, options.read(), {"form": form}, **how)
-    weighting, say = run.decision.weighting, options.output.say
-    if weighting is None:
-        raise InputError("nothing was weighted")
+    weighting: Any = run.decision.weighting
     plan, drawn = weighting.importance, weighting.positions.size
     size, largest = weighting.effective_size, float(weighting.weights.max())
     sizes = {"effective_size": size, "largest_weight": largest}
@@ -163,10 +163,10 @@ def weights(
     if plan is not None:
         sizes["concentration_size"] = most = plan.concentration_size
         lines.append(f"Concentration size {most:,.0f}: that many get most draws")
-    say(describe_data(run.decision, options.title))
+    options.output.say(describe_data(run.decision, options.title))
     for line in (*lines, f"Largest weight {largest:.3g}"):
-        say(line, indent=2)
-    say("")
+        options.output.say(line, indent=2)
+    options.output.say("")
     options.print_files(run, weighted_by=rule, **sizes)
 
 
@@ -186,23 +186,14 @@ def rules() -> None:
         typer.echo(f"--{name:<{wide - 2}}  {text}")
 
 
-def _rule(name: str, **parameters: object) -> "str | Rule":
-    """The rule of that name; with parameters, if any are given."""
-    if all(value is None for value in parameters.values()):
-        return name
-    from dris.core.select.rules import rule_of
-
-    return rule_of(name, **parameters)
-
-
 def _print_decision(options: DataOptions, run: Run) -> None:
     """The decision in words, the files, and the command to go on with."""
-    from dris.pipeline.wording import drops_nothing, facts, notes_to_print
+    from dris.pipeline import wording
 
     decision, say = run.decision, options.output.say
-    lines = facts(decision, options.title)
+    lines = wording.facts(decision, options.title)
     helps = decision.harm is not None and decision.harm.says == "helps"
-    warn = drops_nothing(decision)
+    warn = wording.drops_nothing(decision)
     styles = {"change": "green" if helps else "", "kept": "yellow" if warn else ""}
     say(lines.pop("data"))
     lines.pop("notes" if options.verbose else "limit", "")  # counted where they are not listed
@@ -210,10 +201,16 @@ def _print_decision(options: DataOptions, run: Run) -> None:
         if name == "clearest":
             say("")
         say(text, styles.get(name, ""), indent=2)
-    for note in notes_to_print(decision):
+    for note in wording.notes_to_print(decision):
         say(f"Note: {note}", "yellow", indent=2)
-    if options.verbose:
-        _print_details(options, decision)
+    for note in wording.column_notes(decision) if options.verbose else ():
+        say(f"Note: {note}", indent=2)
+    if options.verbose and decision.judgement is not None:
+        if not wording.limit(decision):
+            say("No limit: canaries do not bound the wrong labels here; dris audit does", indent=2)
+        say(f"Checks ({wording.kind_of_noise(decision)}):", indent=2)
+        for one in decision.judgement.checks.values():
+            say(str(one), indent=4)
     say("")
     options.print_files(run)
     say(f"Next: {_next_step(options, run)}", whole=True)
@@ -233,21 +230,6 @@ def _next_step(options: DataOptions, run: Run) -> str:
     more = [word for path in options.records or () for word in ("--from", str(path))]
     more += [] if options.out == Path("dris-out") else ["--out", str(options.out)]
     return f"{step} {shlex.join(more)}".rstrip()
-
-
-def _print_details(options: DataOptions, decision: "Decision") -> None:
-    """All notes and checks."""
-    from dris.pipeline.wording import column_notes, kind_of_noise, limit
-
-    say = options.output.say
-    for note in column_notes(decision):
-        say(f"Note: {note}", indent=2)
-    if decision.judgement is not None:
-        if not limit(decision):
-            say("No limit: canaries do not bound the wrong labels here; dris audit does", indent=2)
-        say(f"Checks ({kind_of_noise(decision)}):", indent=2)
-        for one in decision.judgement.checks.values():
-            say(str(one), indent=4)
 
 
 REVIEWING = (
@@ -321,19 +303,14 @@ def review(
     for line in done.lines():
         options.output.say(line, whole=True)
     if give is not None and take is None:
-        step = _import_step(options, give, tool)
+        words = ["--import", str(give), *([] if tool == "csv" else ["--as", tool])]
+        step = f"{options.step('review', *options.data)} {shlex.join(words)}"
         options.output.say(f"Once it is filled in: {step}", whole=True)
     if done.corrections is not None:
         later = replace(options, trusted=done.corrections.column)
         step = later.step("clean", done.files[0], written=data)
         options.output.say(f"Next: {step}", whole=True)
     options.output.result({"command": "review", **done.to_dict()})
-
-
-def _import_step(options: DataOptions, file: Path, tool: str) -> str:
-    """The command that takes a filled-in file back."""
-    words = ["--import", str(file), *([] if tool == "csv" else ["--as", tool])]
-    return f"{options.step('review', *(options.data or []))} {shlex.join(words)}"
 
 
 audit = typer.Typer(

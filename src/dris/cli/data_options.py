@@ -161,10 +161,7 @@ class DataOptions:
         return Output(as_json=self.as_json, quiet=self.quiet)
 
     def step(self, *words: str | Path, written: "LabelledData | None" = None) -> str:
-        """The whole command of a next step, to be typed: it reads data as this one did.
-
-        Where it reads what this command wrote of `written`, arrays and images are called as there.
-        """
+        """The command of a next step, which reads data as this one did, or what it `written`."""
         from dris.core.errors import command_words
 
         asked = {name: getattr(self, name) for name in READING[1:]}
@@ -332,10 +329,9 @@ class DataOptions:
         outputs: Mapping[str, Any],
         **how: Any,
     ) -> "Run":
-        """Decide by a verb and write all outputs atomically, the recipe last.
+        """Decide by a verb and write all outputs together, the recipe last.
 
-        Files that are there are refused before anything trains. A recipe that a person edited
-        stays; the last run's is replaced.
+        Files that are there are refused before anything trains; so is a recipe that was edited.
         """
         from dris.core.files import make_folder
         from dris.learn.engines.processes import bar
@@ -432,10 +428,7 @@ def leave_pandas_out() -> None:
 
 
 def takes(command: Callable[..., None], *names: str) -> Callable[..., None]:
-    """A command whose first parameter is a `DataOptions`, with the named fields as its options.
-
-    The data comes first, then the command's own options, then the shared ones and --config.
-    """
+    """A command whose first parameter is a `DataOptions`, with the named fields as its options."""
     shared = get_type_hints(DataOptions, include_extras=True)
     chosen = [field for field in fields(DataOptions) if field.name in (*names, "config")]
     taken = {field.name for field in chosen}

@@ -35,10 +35,9 @@ class Output:
         self._quiet = quiet
 
     def say(self, text: str, style: str = "", *, indent: int = 0, whole: bool = False) -> None:
-        """Print a line of the result, wrapped at words; line breaks inside it are escaped.
+        """Print a line of the result, its numbers bold on a terminal, and escape what breaks it.
 
-        On a terminal numbers are bold and the line has its style. A `whole` line is not wrapped,
-        so that it can be copied: paths and commands.
+        A `whole` line is not wrapped, so that it can be copied: paths and commands.
         """
         if self._quiet:
             return

@@ -17,7 +17,7 @@ _TYPED = {"records": "from", "form": "as", "tool": "as", "take": "import", "give
 
 
 def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
-    """The options of a run as TOML, those that were neither given nor have a value left out.
+    """The options of a run as TOML; what has no value is left out.
 
     >>> print(recipe_text("clean", {"label": "y", "seed": 0, "id": None}, Path("clean.toml")))
     # To do it again: dris clean --config clean.toml
@@ -34,27 +34,21 @@ def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
     for name, value in values.items():
         if value is not None and value != [] and name not in _NOT_KEPT:
             lines.append(f"{_TYPED.get(name, name)} = {_toml(value)}")
-            _refuse_bytes(lines[-1])
+            try:
+                lines[-1].encode()
+            except UnicodeEncodeError:
+                why = f"{lines[-1]!a} holds bytes that are no text in UTF-8; use another name"
+                raise InputError(why) from None
     return "\n".join(lines) + "\n"
 
 
-def _refuse_bytes(line: str) -> None:
-    """Stop where something was typed that no text can hold, before any work is done for it."""
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        raise InputError(
-            f"{line!a} holds bytes that are no text in UTF-8; use another name"
-        ) from None
-
-
-def read_recipe(path: Path, known: set[str], command: str | None = None) -> dict[str, Any]:
+def read_recipe(path: Path, known: set[str], command: str | None) -> dict[str, Any]:
     """The options in a file, by their names; what this command cannot take is an error."""
     from dris.core.sanitize import printable
 
     values = _values_in(path)
     theirs = printable(str(values.get("command", command)))
-    if command is not None and theirs != command:
+    if theirs != command:
         raise InputError(
             f"--config {path} is the recipe of dris {theirs}; type dris {theirs} --config {path}, "
             "or take the line of its command out"
@@ -87,7 +81,6 @@ def recipe_data(path: Path | None) -> list[Path]:
 
 
 def _values_in(path: Path) -> dict[str, Any]:
-    """What a file of options holds."""
     from dris.core.sanitize import printable
     from dris.data.files import reading
 
@@ -105,10 +98,8 @@ def _take(ctx: typer.Context, path: Path | None) -> Path | None:
     """Let a file give the defaults of what is not typed."""
     if path is not None and not ctx.resilient_parsing:
         recipe_data(path)
-        many = {
-            str(p.name): p.nargs == -1 or bool(getattr(p, "multiple", False))
-            for p in ctx.command.params
-        }
+        parameters = ctx.command.params
+        many = {str(p.name): p.nargs == -1 or getattr(p, "multiple", False) for p in parameters}
         options = read_recipe(path, many.keys() - set(_NOT_KEPT), ctx.command.name)
         typed = {name: _as_typed(path, name, value, many[name]) for name, value in options.items()}
         ctx.default_map = {**(ctx.default_map or {}), **typed}

@@ -43,15 +43,12 @@ ColumnsAt = Callable[[NDArray[np.int64], Sequence[str]], Mapping[str, Sequence[A
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Pictures as PNG or WebP bytes, and rows as text, by position.
-
-    `columns` are those of the rows; `left_out` counts the columns past the first 1,000.
-    """
+    """Pictures as PNG or WebP bytes, and rows as text, by position."""
 
     pictures: Mapping[int, bytes] = field(default_factory=dict)
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # of the rows
     rows: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    left_out: int = 0
+    left_out: int = 0  # columns past the first 1,000
 
     @property
     def shown(self) -> Mapping[int, Any]:
@@ -73,8 +70,7 @@ class Sample:
     """Kept examples drawn at random, for a person to check on the page."""
 
     drawn: NDArray[np.int64]  # their positions, in the order of the draw
-    # the largest share of the kept that may be wrong if 0, 1, … of the drawn are
-    limits: tuple[float, ...]
+    limits: tuple[float, ...]  # on the share of the kept that is wrong, if 0, 1, … of the drawn are
     sealed: str  # the note that `dris audit read` needs beside the answers
 
 
@@ -85,19 +81,16 @@ class Page:
     decision: Decision
     title: str
     proxies: int  # K; 0 where there is no plane of ranks
-    # mean over proxies of the loss rank, in (0, 1]; larger is harder
-    mean_rank: NDArray[np.float64]
-    rank_variance: NDArray[np.float64]  # its variance over proxies; larger is more disputed
-    suspected: NDArray[np.bool_]  # true for suspects
+    mean_rank: NDArray[np.float64]  # of the loss over proxies, in (0, 1]; larger is harder
+    rank_variance: NDArray[np.float64]  # over proxies; larger is more disputed
+    suspected: NDArray[np.bool_]
     canary: NDArray[np.uint8]  # 0, or 1 + the position in `canary_kinds` of a canary's kind
-    canary_kinds: tuple[str, ...]  # names of the kinds of canaries
-    # the label the proxies would give, `NO_LABEL` (-1) where there is none
-    suggested: NDArray[np.int64]
+    canary_kinds: tuple[str, ...]
+    suggested: NDArray[np.int64]  # the label the proxies would give, `NO_LABEL` (-1) for none
     steps: tuple[Step, ...]  # subsets at growing keep fractions, the chosen one among them
     chosen: int  # which of the steps is the decision's own
     queue: NDArray[np.int64]  # positions of the labels to review, the likeliest wrong first
-    # kept examples to check for a limit without assumptions; None without any
-    sample: Sample | None
+    sample: Sample | None  # kept examples to check for a limit without assumptions
     details: Details  # pictures or rows of the examples that can be shown
     recipe: Mapping[str, Any]
     environment: Mapping[str, Any]
@@ -112,11 +105,6 @@ class Page:
         """Positions of the suspects, the likeliest wrong first."""
         return _suspects(self.decision)
 
-    @property
-    def clearest(self) -> NDArray[np.int64]:
-        """The three surest suspects."""
-        return self.suspects[:3]
-
     def decided(self) -> NDArray[np.uint8]:
         """Kept, dropped, or suspected: a suspect that is kept."""
         code = np.where(self.steps[self.chosen].kept, KEPT, DROPPED).astype(np.uint8)
@@ -124,11 +112,7 @@ class Page:
         return code
 
     def outcomes(self) -> NDArray[np.uint8]:
-        """What became of each example, as a position in `OUTCOMES`.
-
-        A canary is a canary first, for it is drawn with the label that we flipped, then trusted,
-        then what was decided.
-        """
+        """What became of each example: a canary first, for its label is ours, then trusted."""
         code = self.decided()
         code[self.data.trusted] = TRUSTED
         code[self.canary > 0] = CANARY
@@ -158,20 +142,12 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Pag
     steps = _steps(decision, others=dynamics is not None)
     queue = _queue(decision, suggested)
     sample = sample_of(data, decision.kept, seed=0 if ensemble is None else ensemble.settings.seed)
-    asked = _first_of_each(
-        queue,
-        np.array([], dtype=np.int64) if sample is None else sample.drawn,
-        _class_turns(_suspects(decision), data.labels),
-    )
-    environment = {
-        "dris": dris.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "system": f"{platform.system()} {platform.machine()}",
-    }
+    drawn = () if sample is None else sample.drawn.tolist()
+    every = (*queue.tolist(), *drawn, *_class_turns(_suspects(decision), data.labels).tolist())
+    asked = np.array(list(dict.fromkeys(every)), dtype=np.int64)
     return Page(
-        decision=decision,
-        title=title,
+        decision,
+        title,
         proxies=0 if dynamics is None else dynamics.proxies,
         mean_rank=mean,
         rank_variance=variance,
@@ -185,7 +161,12 @@ def page_of(decision: Decision, *, title: str, recipe: Mapping[str, Any]) -> Pag
         sample=sample,
         details=details_of(data, shown_positions(asked, mean, variance, data.ids)),
         recipe=recipe,
-        environment=environment,
+        environment={
+            "dris": dris.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "system": f"{platform.system()} {platform.machine()}",
+        },
     )
 
 
@@ -230,27 +211,24 @@ def column_summaries(data: LabelledData) -> list[ColumnSummary]:
         return []
     made: dict[str, ColumnSummary] = {}
     gaps: dict[str, int] = {}
-    at = 0
+    end = 0
     for feature in data.features:
-        begin, at = at, at + feature.width
+        begin, end = end, end + feature.width
+        values, column = data.x[:, begin:end], feature.column
         if feature.how == "gap":
-            gaps[feature.column] = int((data.x[:, begin] > 0).sum())
+            gaps[column] = int((values > 0).sum())
             continue
-        low = high = ""
-        counts = np.zeros(0)
+        low, high, counts = "", "", np.zeros(0)
         if feature.how in ("one-hot", "hashed") and feature.categories:
-            shown = data.x[:, at - feature.width : at][:, : len(feature.categories)]
+            shown = values[:, : len(feature.categories)]
             counts = np.sort(np.asarray(shown > 0).sum(axis=0))[::-1][:_BARS]
             low = f"{len(feature.categories)} values"
         elif feature.how in ("number", "yes/no"):
-            values = data.x[:, begin]
             counts = np.histogram(values, bins=_BARS)[0]
             low, high = f"{values.min():.4g}", f"{values.max():.4g}"
-        bars = counts / max(counts.max(initial=0), 1)
+        bars = (counts / max(counts.max(initial=0), 1)).tolist()
         kind = _KINDS.get(feature.how, feature.how)
-        made.setdefault(
-            feature.column, ColumnSummary(feature.column, kind, 0, low, high, tuple(bars.tolist()))
-        )
+        made.setdefault(column, ColumnSummary(column, kind, 0, low, high, tuple(bars)))
     every = [replace(one, gaps=gaps.get(name, 0)) for name, one in made.items()]
     return every[:MAX_COLUMNS_SHOWN]
 
@@ -301,10 +279,7 @@ def _steps(decision: Decision, *, others: bool) -> tuple[Step, ...]:
 
 
 def _queue(decision: Decision, suggested: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The labels to review, equally likely ones in the order of their hashes.
-
-    Nobody is asked about a trusted label, or one that the proxies would give as well.
-    """
+    """The labels to review: neither trusted nor what the proxies would give as well."""
     data = decision.data
     differs = (suggested != data.labels) | (suggested == NO_LABEL)
     at = np.flatnonzero(~data.trusted & differs)
@@ -321,17 +296,8 @@ def _class_turns(suspects: NDArray[np.int64], labels: NDArray[np.int64]) -> NDAr
     return suspects[np.argsort(turn, kind="stable")]
 
 
-def _first_of_each(*groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All positions in order, each where it comes first."""
-    every = np.concatenate(groups)
-    return every[np.sort(np.unique(every, return_index=True)[1])]
-
-
 def details_of(data: LabelledData, positions: NDArray[np.int64]) -> Details:
-    """Show images as pictures, and every column of the file beside them or alone.
-
-    Pictures and rows share the budget. Columns of text come first: they say most.
-    """
+    """Show images as pictures, and every column beside them or alone, columns of text first."""
     text = {f.column for f in data.features if f.how in ("text", "sentence")}
     names = sorted(columns_to_show(data), key=lambda name: name not in text)
     images = data.x.ndim == 4
@@ -377,11 +343,7 @@ def shown_positions(
 def pictures_of(
     images: Any, positions: NDArray[np.int64], *, budget: int = MAX_DETAIL_BYTES
 ) -> dict[int, bytes]:
-    r"""Thumbnails of `images[position]`, in order, as long as their base64 fits the budget.
-
-    >>> pictures_of(np.zeros((3, 1, 8, 8), dtype=np.uint8), np.array([2]))[2][:4]
-    b'\x89PNG'
-    """
+    """Thumbnails of `images[position]`, in order, as long as their base64 fits the budget."""
     pictures, used = {}, 0
     for position in positions.tolist():
         data = picture_bytes(images[position])
@@ -401,8 +363,7 @@ def rows_of(
 ) -> tuple[tuple[str, ...], dict[int, tuple[str, ...]]]:
     """The columns' names and rows as text, in order, as long as they fit the budget.
 
-    `columns_at` may add a column of its own. Text is whole; once half of the budget is used, cells
-    are cut so that more rows fit.
+    `columns_at` may add a column of its own. Once half of the budget is used, cells are cut.
     """
     columns = columns_at(positions, names)
     rows, used = {}, 0
@@ -423,10 +384,7 @@ def _regions(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def picture_bytes(image: Any, side: int = THUMBNAIL_SIDE) -> bytes:
-    """PNG for tiny images; WebP at most `side` pixels wide otherwise.
-
-    The image is the path of a file, or bytes (C, H, W) as `LabelledData` holds them.
-    """
+    """PNG of a tiny image, WebP of others, at most `side` pixels; of a path or bytes (C, H, W)."""
     from PIL import Image, UnidentifiedImageError
 
     if isinstance(image, str | Path):

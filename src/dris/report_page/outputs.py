@@ -32,7 +32,18 @@ FORMS = {
 }
 PAGE, SCORES, RECIPE = "report.html", "scores.parquet", "recipe.json"
 NEIGHBOURS = "neighbours.csv"  # written where there are any
-PEOPLE = {"annotators.csv": "how good each annotator is", "opinions.csv": "rows to ask again"}
+PEOPLE = ("annotators.csv", "opinions.csv")
+ABOUT = {
+    NEIGHBOURS: "near-duplicates and outliers",
+    "annotators.csv": "how good each annotator is",
+    "opinions.csv": "rows to ask again",
+    PAGE: "open this first",
+    SCORES: "every score by id",
+    RECIPE: "the settings",
+    **dict.fromkeys(
+        ("weights.csv", "weights.parquet"), "how often to draw each example, and its weight"
+    ),
+}
 
 
 def output_names(
@@ -64,17 +75,8 @@ def describe_file(name: str, decision: Decision, form: str | None = None) -> str
         if suspects < 2:
             return f"{suspects or 'no'} suspect{'' if suspects else 's'}{more}"
         return f"{suspects:,} suspects, most certain first{more}"
-    if name.startswith("weights."):
-        return "how often to draw each example, and its weight"
-    fixed = {
-        NEIGHBOURS: "near-duplicates and outliers",
-        **PEOPLE,
-        PAGE: "open this first",
-        SCORES: "every score by id",
-        RECIPE: "the settings",
-    }
-    if name in fixed:
-        return fixed[name]
+    if name in ABOUT:
+        return ABOUT[name]
     if form == "column":
         return f"{len(decision):,} rows, {kept} marked as kept"
     return f"{kept} ids" if _form(decision.data, "clean", form) == "ids" else f"{kept} rows"
@@ -98,13 +100,6 @@ def write_outputs(
     All files appear together or not at all, and what dris did not write is never replaced. Beside
     what `Decision.write` explains, `title` is what the page calls the data, `recipe` how to do
     it again, and `writer` decides in place of `force`. Data of no file gives ids.
-
-    >>> import tempfile
-    >>> import dris
-    >>> few = dris.read_data([[0.0], [1.0]], ["cat", "dog"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in dris.clean(few).write(folder)]
-    ['cleaned.csv', 'issues.csv']
     """
     data, folder = decision.data, Path(folder)
     verb = "weights" if decision.weighting else "clean" if decision.keep is None else "prune"
@@ -132,11 +127,8 @@ def write_outputs(
             elif name == "issues.csv":
                 text = issues_text(decision, check_columns(data, columns))
                 all_of_them.write(path, [text.encode("utf-8", "surrogatepass")])
-            elif name == NEIGHBOURS:
-                all_of_them.write(path, [csv_text(neighbour_lines(decision)).encode()])
-            elif name in PEOPLE:
-                lines = annotator_lines if name == "annotators.csv" else opinion_lines
-                all_of_them.write(path, [csv_text(lines(decision)).encode()])
+            elif name in _LISTS:
+                all_of_them.write(path, [csv_text(_LISTS[name](decision)).encode()])
             elif decision.weighting is not None:
                 _write_weights(data, decision.weighting, path, all_of_them)
             else:
@@ -144,8 +136,14 @@ def write_outputs(
     return list(paths.values())
 
 
+_LISTS = {
+    NEIGHBOURS: neighbour_lines,
+    "annotators.csv": annotator_lines,
+    "opinions.csv": opinion_lines,
+}
+
+
 def _form(data: LabelledData, verb: str, form: str | None) -> str:
-    """The form that was asked for, or the usual one."""
     forms = FORMS[verb]
     if form is None:
         return "ids" if forms[0] == "data" and data.origin.format not in BY_NAME else forms[0]
@@ -189,16 +187,14 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     suspects = decision.suspects
-    shown: dict[str, list[str]] = {}
-    if columns:
-        at = np.zeros(0, dtype=np.int64) if suspects is None else suspects.positions
-        shown = show_rows(decision.data, at, columns)
+    at = np.zeros(0, dtype=np.int64) if suspects is None else suspects.positions
+    shown = show_rows(decision.data, at, columns) if columns else {}
     headings = (f"{name} (data)" if name in COLUMNS else name for name in shown)
     writer.writerow([*COLUMNS, *map(guard_text, headings)])
+    changed = decision.changed
     for place, one in enumerate(suspects or ()):
         cells = (str(one.id), one.given, one.suggested, f"{one.p_wrong:.6g}")
-        changed = suspects is not None and decision.changed[suspects.positions[place]]
-        dropped = "yes" if one.dropped else "fixed" if changed else "no"
+        dropped = "yes" if one.dropped else "fixed" if changed[at[place]] else "no"
         # A negative number is one, not a formula; names and labels may pretend.
         own = [*map(guard_text, cells[:3]), cells[3], dropped, guard_text(one.why)]
         writer.writerow([*own, *(guard_cell(cells[place]) for cells in shown.values())])

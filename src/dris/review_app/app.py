@@ -16,6 +16,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -180,29 +181,24 @@ class Doorkeeper:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                there = {key.lower() for key, _ in message["headers"]}
-                more = [
-                    (key.encode(), value.encode())
-                    for key, value in HEADERS.items()
-                    if key.encode() not in there
-                ]
-                message = {**message, "headers": [*message["headers"], *more]}
+                headers = MutableHeaders(scope=message)
+                for key, value in HEADERS.items():
+                    headers.setdefault(key, value)
             await send(message)
 
         await self._app(inner, receive, guarded)
 
     def _refusal(self, scope: Scope) -> str:
         """Why a request is refused; "" when it is not."""
-        headers = {key.decode("latin-1").lower(): value for key, value in scope["headers"]}
-        host = headers.get("host", b"").decode("latin-1")
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin", "")
         if not LOCAL.fullmatch(host):  # at any port: it may be forwarded
             return "this app answers on 127.0.0.1 only"
-        origin = headers.get("origin", b"").decode("latin-1")
         foreign = origin not in ("", f"http://{host}")
+        opened = headers.get("sec-fetch-mode") == "navigate"  # by a link, as the page of a file
+        site = headers.get("sec-fetch-site", "none")
+        foreign = foreign or (site not in ("none", "same-origin") and not opened)
         if foreign or (scope["method"] != "GET" and not origin):
-            return "the request comes from another page"
-        opened = headers.get("sec-fetch-mode") == b"navigate"  # by a link, as the page of a file
-        if headers.get("sec-fetch-site", b"none") not in (b"none", b"same-origin") and not opened:
             return "the request comes from another page"
         head = scope["path"][1 : len(self._token) + 1]
         right = secrets.compare_digest(head.encode(), self._token.encode())

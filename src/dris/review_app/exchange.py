@@ -1,12 +1,12 @@
 """To and from other tools: Label Studio, Argilla, a spreadsheet.
 
-Whatever the tool, an example travels with its id, its columns, the suggestion and the answers so
-far; what comes back is the label that a person gives it. The given label means right, another one
-wrong.
+An example travels with its id, its columns, the suggestion and the answers so far; what comes back
+is the label that a person gives it. The given label means right, another one wrong.
 """
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,10 +61,6 @@ class Exchange:
 
 def export_cards(session: ReviewSession, tool: str) -> bytes:
     """All cards in the format of a tool, answers included."""
-    return EXCHANGES[tool].write(_items(session))
-
-
-def _items(session: ReviewSession) -> list[Item]:
     data, worklist = session.data, session.worklist
     items = []
     for k, card in enumerate(session.cards(worklist.positions.tolist())):
@@ -84,14 +80,13 @@ def _items(session: ReviewSession) -> list[Item]:
                 answers=answers,
             )
         )
-    return items
+    return EXCHANGES[tool].write(items)
 
 
 def import_answers(session: ReviewSession, returned: list[Returned], path: Path, who: str) -> int:
-    """Take answers that came back into the journal; those known already are not repeated.
+    """Take answers that came back into the journal, once all are checked; none is repeated.
 
-    All are checked before the first is written. They may be about any example of the data, on the
-    worklist or not.
+    They may be about any example of the data, on the worklist or not.
     """
     data = session.data
     places = {str(name): at for at, name in enumerate(data.ids.tolist())}
@@ -164,8 +159,8 @@ def _to_label_studio(items: list[Item]) -> bytes:
 
 
 def _from_label_studio(path: Path) -> Iterator[Returned]:
-    for task in _list_in(path):
-        try:
+    with _records_in(path, "Label Studio's JSON export") as tasks:
+        for task in tasks:
             name = str(task["data"]["id"])
             for one in task.get("annotations", []):
                 who = one.get("completed_by", "")
@@ -173,8 +168,6 @@ def _from_label_studio(path: Path) -> Iterator[Returned]:
                 picked = [c for r in one["result"] for c in r["value"].get("choices", [])]
                 unsure = one.get("was_cancelled") or not picked
                 yield Returned(name, who, None if unsure else str(picked[0]))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise _not_this(path, "Label Studio's JSON export", error) from None
 
 
 # -- Argilla ---------------------------------------------------------------------------------------
@@ -200,15 +193,13 @@ def _to_argilla(items: list[Item]) -> bytes:
 
 
 def _from_argilla(path: Path) -> Iterator[Returned]:
-    for record in _list_in(path):
-        try:
+    with _records_in(path, "Argilla's records.to_json()") as records:
+        for record in records:
             name = str(record["id"])
             for one in (record.get("responses") or {}).get("label", []):
                 yield Returned(name, str(one.get("user_id") or ""), str(one["value"]))
             for who in (record.get("metadata") or {}).get("unsure") or []:
                 yield Returned(name, str(who), None)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise _not_this(path, "Argilla's records.to_json()", error) from None
 
 
 # -- CSV -------------------------------------------------------------------------------------------
@@ -245,7 +236,9 @@ def _json(values: Any) -> bytes:
     return (json.dumps(values, ensure_ascii=True, indent=1) + "\n").encode()
 
 
-def _list_in(path: Path) -> list[Any]:
+@contextmanager
+def _records_in(path: Path, what: str) -> Iterator[list[Any]]:
+    """The list in a JSON file; what is missing in its records is an error of the file."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     with reading(path, "export"):
@@ -256,8 +249,8 @@ def _list_in(path: Path) -> list[Any]:
         raise InputError(f"{path} is not JSON ({one_line(error)}); export it again") from None
     if not isinstance(records, list):
         raise InputError(f"{path} must be a list of records; export it again")
-    return records
-
-
-def _not_this(path: Path, what: str, error: Exception) -> InputError:
-    return InputError(f"{path} is not {what} ({one_line(repr(error))}); export it again")
+    try:
+        yield records
+    except (KeyError, TypeError, AttributeError) as error:
+        why = one_line(repr(error))
+        raise InputError(f"{path} is not {what} ({why}); export it again") from None

@@ -1,8 +1,8 @@
 """The file of answers: its first line is the worklist, every other line one entry of a person.
 
-An entry is on the disk before the next is asked for. The file appears with its first line whole. A
-process that is killed while it writes leaves at most half a line, which the next one skips. An
-entry that does not fit on the disk is removed again, and the person is told.
+An entry is on the disk before the next is asked for. A process that is killed while it writes
+leaves at most half a line, which the next one skips. An entry that does not fit on the disk is
+removed again, and the person is told.
 
 Editors, git and sync clients replace files. Before each entry the path is compared with the open
 file: a copy is taken over, a file that is gone is written again, and where another program changed
@@ -29,11 +29,7 @@ _AS_IS = getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
 
 
 def journal_beside(data: Path) -> Path:
-    """The file of answers for a file or a folder: beside it, never in it.
-
-    >>> str(journal_beside(Path("photos"))), str(journal_beside(Path("people.csv")))
-    ('photos.review.jsonl', 'people.review.jsonl')
-    """
+    """The file of answers for a file or a folder: beside it, never in it."""
     name = data.name if data.is_dir() else data.stem
     return data.with_name(f"{name}.review.jsonl")
 

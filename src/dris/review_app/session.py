@@ -239,11 +239,7 @@ class ReviewSession:
 
 
 def check_reviewer(name: str) -> str:
-    """A person's name as it is written down: one line, not empty.
-
-    >>> check_reviewer(" Ana  Gil ")
-    'Ana Gil'
-    """
+    """A person's name as it is written down: one line, not empty."""
     line = one_line(name, MAX_NAME_LENGTH)
     if not line:
         raise InputError("a reviewer needs a name; pass `reviewer`, or type it on the page")
@@ -261,8 +257,8 @@ def write_corrected(
     """Write the data with corrected labels and a column of trusted ones.
 
     A row that is wrong and has no other label is left out; unsure rows stay as they are. A
-    correction that nobody saw is made, but not trusted. `trusted` is the data's own column of
-    trusted labels, if it was read; it is brought up to date.
+    correction that nobody saw is made, but not trusted. The data's own column `trusted` is brought
+    up to date.
     """
     labels, vouched = data.labels.copy(), data.trusted.copy()
     known_wrong = np.zeros(len(data), dtype=np.bool_)
@@ -301,13 +297,7 @@ MAX_QUICK_SIZE = 10_000_000  # examples × features
 
 
 class CardContents:
-    """The cards' columns, read once; pictures on request, from the data's own folder only.
-
-    >>> data = LabelledData.of(np.array([[1.5], [2.0]]), [0, 1], classes=("a", "b"), ids=["p", "q"])
-    >>> cards = CardContents(data, np.array([1]))
-    >>> cards.fields([1]), cards.search("Q"), cards.search("1.5")
-    ([[('x[0]', '2')]], [1], [])
-    """
+    """The cards' columns, read once; pictures on request, from the data's own folder only."""
 
     def __init__(self, data: LabelledData, positions: NDArray[np.int64]) -> None:
         self._data, self._positions = data, positions
@@ -363,12 +353,7 @@ class CardContents:
 
 
 class Neighbours:
-    """Distances between examples in standardized features, computed on first use.
-
-    >>> alike = Neighbours(np.array([[0.0, 1], [0, 1], [5, 1], [0, 9]]))
-    >>> alike.nearest(0, 2)
-    [(1, 0.0), (2, 2.309)]
-    """
+    """Distances between examples in standardized features, computed on first use."""
 
     def __init__(self, x: Any) -> None:
         self._raw = x
@@ -394,19 +379,11 @@ class Neighbours:
     @cached_property
     def _features(self) -> NDArray[np.float32]:
         x = np.asarray(self._raw)
-        flat = (_pool(x) if x.ndim == 4 else x.reshape(len(x), -1)).astype(np.float32)
+        if x.ndim == 4:  # pictures as the means of at most 8 × 8 squares a channel
+            for axis in (2, 3):
+                strips = np.array_split(x, min(POOLED_SIDE, x.shape[axis]), axis=axis)
+                x = np.stack([s.mean(axis=axis, dtype=np.float32) for s in strips], axis=axis)
+        flat = x.reshape(len(x), -1).astype(np.float32)
         flat = flat - flat.mean(axis=0)
         spread = flat.std(axis=0)
         return np.asarray(flat / np.where(spread > 0, spread, 1), dtype=np.float32)
-
-
-def _pool(images: NDArray[Any]) -> NDArray[np.float32]:
-    """Images (N, C, H, W) as the means of at most 8 × 8 squares a channel."""
-    n, channels, high, wide = images.shape
-    rows, columns = min(POOLED_SIDE, high), min(POOLED_SIDE, wide)
-    means = np.empty((n, channels, rows, columns), dtype=np.float32)
-    for r, top in enumerate(np.array_split(np.arange(high), rows)):
-        for c, left in enumerate(np.array_split(np.arange(wide), columns)):
-            square = images[:, :, top[0] : top[-1] + 1, left[0] : left[-1] + 1]
-            means[:, :, r, c] = square.mean(axis=(2, 3), dtype=np.float32)
-    return means.reshape(n, -1)

@@ -62,16 +62,7 @@ class RestLimit:
 
 @dataclass(slots=True)
 class ReviewState:
-    """Who answered what, built from the entries of a journal.
-
-    >>> state = ReviewState()
-    >>> state.add({"entry": "answer", "who": "ana", "at": [7], "answer": "wrong", "label": [2]})
-    >>> state.settled(7)
-    Answer(kind='wrong', label=2, seen=True)
-    >>> state.add({"entry": "undo", "who": "ana"})
-    >>> state.settled(7) is None
-    True
-    """
+    """Who answered what, built from the entries of a journal."""
 
     given: dict[int, dict[str, Answer]] = field(default_factory=dict)
     _past: dict[str, list[list[tuple[int, Answer | None]]]] = field(default_factory=dict)
@@ -99,29 +90,21 @@ class ReviewState:
     def add(self, entry: Mapping[str, Any]) -> None:
         """Take one more entry into account."""
         kind, who = entry["entry"], str(entry["who"])
+        past = self._past.setdefault(who, [])
         if kind == "undo":
-            self._undo(who)
+            for at, answer in past.pop() if past else []:
+                if answer is None:
+                    del self.given[at][who]
+                else:
+                    self.given[at][who] = answer
         elif kind == "answer" and entry["answer"] in ANSWERS:
-            seen = bool(entry.get("seen", True))
-            pairs = zip(entry["at"], entry["label"], strict=True)
-            self._record(who, {at: Answer(entry["answer"], label, seen) for at, label in pairs})
+            answers = dict(zip(entry["at"], entry["label"], strict=True))
+            past.append([(at, self.by(who, at)) for at in answers])
+            for at, label in answers.items():
+                own = Answer(entry["answer"], label, bool(entry.get("seen", True)))
+                self.given.setdefault(at, {})[who] = own
         else:
             raise ValueError(kind)
-
-    def _record(self, who: str, answers: Mapping[int, Answer]) -> None:
-        before: list[tuple[int, Answer | None]] = []
-        for at, answer in answers.items():
-            own = self.given.setdefault(at, {})
-            before.append((at, own.get(who)))
-            own[who] = answer
-        self._past.setdefault(who, []).append(before)
-
-    def _undo(self, who: str) -> None:
-        for at, answer in self._past[who].pop() if self._past.get(who) else []:
-            if answer is None:
-                del self.given[at][who]
-            else:
-                self.given[at][who] = answer
 
     def last(self, who: str) -> list[int]:
         """The positions that this person's next undo reopens."""
@@ -189,7 +172,6 @@ class ReviewState:
         right = sum(settled.get(at) == "right" for at in sample)
         answered = sum(bool(self.outcome(at)) for at in sample)
         in_rest = [settled[at] for at in (*sample, *outside) if at in settled]
-        known_wrong = in_rest.count("wrong")
         open_suspects = len(suspects) - sum(at in settled for at in suspects)
         unsettled = open_suspects + worklist.rest - len(in_rest)
 
@@ -198,7 +180,7 @@ class ReviewState:
             limit = audit_limit(
                 size=worklist.rest, checked=len(sample), wrong=len(sample) - right, delta=DELTA
             ).limit
-            most = min(open_suspects + max(limit - known_wrong, 0), unsettled)
+            most = min(open_suspects + max(limit - in_rest.count("wrong"), 0), unsettled)
         return RestLimit(unsettled, most, answered, len(sample), answered - right)
 
 
@@ -221,8 +203,7 @@ def _kappa(pairs: list[tuple[Any, Any]]) -> float | None:
 class Cell:
     """Suspects with the same given and suggested label, and a random sample of them.
 
-    The sample is drawn from all of them, answered or not, so that nobody's choice of what to look
-    at moves the limit.
+    It is drawn from all, answered or not: nobody's choice of what to look at moves the limit.
     """
 
     given: int
@@ -275,21 +256,17 @@ def cells_of(worklist: Worklist, labels: Any) -> dict[tuple[int, int], Cell]:
 
 def check_cell(cell: Cell, state: ReviewState) -> CellState:
     """What is known of a cell; unsure and disputed answers count against the suggestion."""
-    accepted = {at: _is_accepted(state, at, cell.suggested) for at in cell.members}
-    checked = [at for at in cell.sample if accepted[at] is not None]
+    accepted = {  # True if all who saw it give the suggested label; only where anybody saw it
+        at: all(answer.kind == "wrong" and answer.label == cell.suggested for answer in seen)
+        for at in cell.members
+        if (seen := [answer for answer in state.answers(at) if answer.seen])
+    }
+    checked = [at for at in cell.sample if at in accepted]
     other = sum(not accepted[at] for at in checked)
     open_ = tuple(at for at in cell.members if not state.outcome(at))
-    known = sum(one is False for one in accepted.values())
+    known = sum(not one for one in accepted.values())
     limit = audit_limit(
         size=len(cell.members), checked=len(cell.sample), wrong=other, delta=DELTA
     ).limit
     most = min(max(limit - known, 0), len(open_))
     return CellState(len(cell.members), len(cell.sample), len(checked), other, open_, most)
-
-
-def _is_accepted(state: ReviewState, at: int, label: int) -> bool | None:
-    """True if all who saw it give the suggested label; None where nobody saw it."""
-    seen = [answer for answer in state.answers(at) if answer.seen]
-    if not seen:
-        return None
-    return all(answer.kind == "wrong" and answer.label == label for answer in seen)

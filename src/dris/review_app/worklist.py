@@ -1,8 +1,8 @@
 """What a person is asked: the suspects, and mixed in among them a blind random sample.
 
-The sample is drawn once, from the labels that are no suspects, before the first answer. Each of its
-cards shows the likeliest *other* label, as a suspect's does. P(wrong) would give it away, so it is
-withheld from these cards and from as many suspects, drawn at random.
+The sample is drawn once, from the labels that are no suspects. Its cards show the likeliest *other*
+label, as a suspect's does. P(wrong) would give them away, so it is withheld from them and from as
+many suspects, drawn at random.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Worklist:
 
     positions: NDArray[np.int64]  # each card's example in the data
     suggested: NDArray[np.int64]  # the likeliest other label, `NO_LABEL` (-1) where there is none
-    p_wrong: NDArray[np.float64]  # probability that the given label is wrong
+    p_wrong: NDArray[np.float64]
     likely: NDArray[np.int64]  # (cards, L): the likeliest classes, as many as are shown
     probabilities: NDArray[np.float64]  # (cards, L): of these classes
     sampled: NDArray[np.bool_]  # true for cards of the random sample
@@ -51,7 +51,7 @@ class Worklist:
     seed: int  # of the draw, and of the samples of cells
     fingerprint: str  # of the data
     label: str  # the column of the given labels
-    classes: tuple[str, ...]  # names of the classes
+    classes: tuple[str, ...]
 
     def __post_init__(self) -> None:
         for name, kind in _ARRAYS.items():
@@ -91,34 +91,29 @@ class Worklist:
 
     def check(self, data: LabelledData, where: object) -> None:
         """Raise where the data is not what this was made of."""
-        why = None
-        if self.fingerprint != data.origin.fingerprint:
-            why = "is a review of other data, or the data has changed since"
-        elif (self.label, self.classes) != (data.origin.label, data.names):
+        why = "is a review of other data, or the data has changed since"
+        if self.fingerprint == data.origin.fingerprint:
+            if (self.label, self.classes) == (data.origin.label, data.names):
+                return
             why = (
                 f"is a review of the column {self.label!r} with {len(self.classes)} classes, now "
                 f"{data.origin.label!r} with {len(data.names)} is read; read it the same way"
             )
-        if why:
-            raise InputError(f"{where} {why}; name another file with `answers`, or move it away")
+        raise InputError(f"{where} {why}; name another file with `answers`, or move it away")
 
 
 def worklist_of(decision: Decision, *, sample: int = SAMPLE, seed: int = 0) -> Worklist:
     """Every suspect, the most certain first, and a random sample of the rest mixed in."""
     data, suspects = decision.data, decision.suspects
     at = np.array([], dtype=np.int64) if suspects is None else suspects.positions
-    open_ = ~data.trusted
-    open_[at] = False
-    rest = np.flatnonzero(open_)
+    rest = np.setdiff1d(np.flatnonzero(~data.trusted), at)
     count = min(sample, rest.size)
-    drawn = np.array([], dtype=np.int64)
-    if count:
-        drawn = draw_audit(
-            Subset(rest, "rest", {}, len(data)), count, rng=rng_for(seed, "review", "sample")
-        )
     sampled = _mix_in(at.size, count, rng=rng_for(seed, "review", "places"))
     positions = np.empty(at.size + count, dtype=np.int64)
-    positions[sampled], positions[~sampled] = drawn, at
+    positions[~sampled] = at
+    if count:
+        whole = Subset(rest, "rest", {}, len(data))
+        positions[sampled] = draw_audit(whole, count, rng=rng_for(seed, "review", "sample"))
     ensemble, none = decision.ensemble, np.zeros((positions.size, 0))
     likely, chances = none.astype(np.int64), none  # where they are not known
     if ensemble is not None and ensemble.assessment.calibrated:
@@ -145,8 +140,12 @@ def _other_labels(decision: Decision) -> NDArray[np.int64]:
     Where it is not known, the commonest suggestion for its class, so that a card that is no
     suspect's does not stand out.
     """
-    data, suspects = decision.data, decision.suspects
-    likeliest = _commonest(decision)[data.labels]
+    data, suspects, size = decision.data, decision.suspects, len(decision.data.classes)
+    counts = np.zeros((size, size)) + np.bincount(data.labels, minlength=size) / (len(data) + 1)
+    for given, suggested, times in [] if suspects is None else suspects.pairs():
+        counts[given, suggested] += times
+    np.fill_diagonal(counts, -1)
+    likeliest = np.where(size > 1, counts.argmax(axis=1), NO_LABEL)[data.labels]
     if decision.ensemble is not None:
         other = decision.ensemble.assessment.other
         likeliest = np.where(other >= 0, other, likeliest)
@@ -157,23 +156,8 @@ def _other_labels(decision: Decision) -> NDArray[np.int64]:
     return likeliest
 
 
-def _commonest(decision: Decision) -> NDArray[np.int64]:
-    """For each class the label that is suggested most often in its place; -1 for a lone class."""
-    size, suspects = len(decision.data.classes), decision.suspects
-    counts = np.zeros((size, size))
-    if suspects is not None:
-        known = suspects.suggested >= 0
-        np.add.at(counts, (suspects.given[known], suspects.suggested[known]), 1)
-    counts += np.bincount(decision.data.labels, minlength=size) / (len(decision.data) + 1)
-    np.fill_diagonal(counts, -1)
-    return np.where(size > 1, counts.argmax(axis=1), NO_LABEL).astype(np.int64)
-
-
 def _mix_in(suspects: int, sample: int, *, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """True for the sample's cards: one at a random place of every five, or more often.
-
-    The first card is a suspect's wherever there is one.
-    """
+    """True for the sample's cards: one of every five, or more; the first card is a suspect's."""
     if not suspects:
         return np.ones(sample, dtype=np.bool_)
     sampled = np.zeros(suspects + sample, dtype=np.bool_)
