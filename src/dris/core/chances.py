@@ -1,9 +1,6 @@
-"""An exact upper limit on the marked items in a population, from a sample without replacement.
+"""An exact upper limit on the marked items in a population, from a sample without replacement."""
 
-An audit checks n of a subset's examples; canaries are a known sample of all corrupted labels.
-Both ask the same: from what a random sample shows, how many are there in all?
-"""
-
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -17,8 +14,7 @@ _ROUNDING = 1 - 1e-9  # a chance that equals δ must not fall below it by roundi
 def chance_of_at_most(seen: int, *, total: int, marked: int, drawn: int) -> float:
     """P(X ≤ seen), where X is how many of the `marked` items are among `drawn` of `total`.
 
-    Exact to about 1e-12, relative, for totals up to 10^8: from exact ratios of neighbours,
-    normalised by their sum, so that no large factorials cancel.
+    Exact to about 1e-12, relative, for totals up to 10^8: from ratios of neighbours, normalised.
 
     >>> chance_of_at_most(0, total=4, marked=2, drawn=2) == 1 / 6
     True
@@ -49,18 +45,19 @@ def plausible(seen: int, *, total: int, marked: int, drawn: int, delta: float) -
 
 
 def most_marked(seen: int, *, total: int, drawn: int, delta: float) -> int:
-    """The largest number of marked items for which P(X ≤ seen) ≥ δ.
-
-    The number truly marked exceeds it with probability at most δ. Marked and drawn may trade
-    places.
-
-    >>> most_marked(0, total=1000, drawn=100, delta=0.05)
-    28
-    """
+    """The largest number of marked items for which P(X ≤ seen) ≥ δ."""
     # At `low` marked items there are no more than `seen`; at `high` too many were drawn to miss.
     low, high = seen, total - (drawn - seen) + 1
+
+    def excluded(marked: int) -> bool:
+        return not plausible(seen, total=total, marked=marked, drawn=drawn, delta=delta)
+
+    return first_true(low, high, excluded) - 1
+
+
+def first_true(low: int, high: int, condition: Callable[[int], bool]) -> int:
+    """The first number above `low` for which a monotone condition is true; it is at `high`."""
     while high - low > 1:
         middle = (low + high) // 2
-        may_be = plausible(seen, total=total, marked=middle, drawn=drawn, delta=delta)
-        low, high = (middle, high) if may_be else (low, middle)
-    return low
+        low, high = (low, middle) if condition(middle) else (middle, high)
+    return high

@@ -7,9 +7,9 @@ from scipy.optimize import check_grad
 from dris.core.dynamics.class_probabilities import ClassProbabilities
 from dris.core.noise.hypotheses import by_class, calibration
 from dris.core.noise.hypotheses.by_class import ClassNoise, confident_matrix, uniform_matrix
+from dris.core.noise.hypotheses.by_row import UniformNoise, fit_none
 from dris.core.noise.hypotheses.calibration import softmax
 from dris.core.noise.hypotheses.hypothesis import Evidence, log_clearness
-from dris.core.noise.hypotheses.uniform import UniformNoise, fit_none
 from dris.core.noise.noise_rate import NoiseRate, percent
 from dris.core.noise.posterior import fit_posterior
 from dris.core.noise.views import Views, join_views, likeliest_views
@@ -318,7 +318,7 @@ def test_noise_on_unclear_rows_is_given_no_credit_for_clearness():
     fit_none(evidence, 0.4)
     how = {"prior": 0.4, "learned": (False, False)}
     credited = evidence.fit("a", UniformNoise(0.2), **how)
-    plain = evidence.fit("b", UniformNoise(0.2), **how, spares_clear=True)
+    plain = evidence.fit("b", type("Unclear", (UniformNoise,), {"spares_clear": True})(0.2), **how)
     assert credited.log_prior > plain.log_prior == evidence.fitted[0].log_prior
 
 

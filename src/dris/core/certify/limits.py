@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dris.core.chances import most_marked, plausible
+from dris.core.chances import first_true, most_marked, plausible
 from dris.core.errors import InputError
 from dris.core.noise.canaries import Canaries, conditions, without_canaries
 from dris.core.subset import Subset
@@ -74,17 +74,8 @@ def corruption_limit(
     it, n the wrong labels outside the canaries. At least n - A of those are above. With m' canaries
     that count, n is rejected when P(X ≤ x) < δ/J for X hypergeometric, r = x + n - A of m' + n
     drawn. The J cuts do not depend on the canaries. As m' depends on how many labels are wrong, the
-    limit is first computed with `at_most`, then with what came out, until it hardly moves.
-
-    The score is larger for cleaner labels and blind to the certifying canaries. `at_most` is a
-    share of wrong labels that is surely not exceeded; `delta` is δ₂.
-
-    >>> from dris.core.noise.canaries import plant_canaries
-    >>> labels = np.arange(10_000) % 10
-    >>> canaries = plant_canaries(labels, rng=np.random.default_rng(0))
-    >>> score = (canaries.planted == labels) + np.linspace(0, 0.1, 10_000)
-    >>> corruption_limit(score, canaries).share < 0.05  # none is wrong
-    True
+    limit is first computed with `at_most`, a share surely not exceeded, then with what came out,
+    until it hardly moves. The score is blind to the certifying canaries; `delta` is δ₂.
     """
     m, level = canaries.certifying.size, float(exact(delta, "delta"))
     share = float(exact(at_most, "at_most"))
@@ -122,10 +113,7 @@ def corruption_limit(
 
 
 def _cuts(score: NDArray[np.float64], canaries: Canaries) -> list[tuple[float, int, int]]:
-    """Each cut with the examples not above it, canaries aside, and the canaries above it.
-
-    The most promising cut first: the others are soon seen to add nothing.
-    """
+    """Each cut with the other examples not above it and the canaries above it, best first."""
     open_places = canaries.stratum >= 0
     others = np.sort(score[open_places & ~canaries.mask()])
     everyone = np.sort(score[open_places])
@@ -142,19 +130,13 @@ def _cuts(score: NDArray[np.float64], canaries: Canaries) -> list[tuple[float, i
 def _outside_limit(most: int, below: int, above: int, counted: int, delta: float) -> int:
     """The largest number up to `most` that this cut does not reject; the rejected are all above."""
 
-    def accepted(n: int) -> bool:
+    def rejected(n: int) -> bool:
         drawn = above + n - below
         if above * (counted + n) >= counted * drawn:
-            return True  # as many as expected, or more: saves time, and accepting is always safe
-        return plausible(above, total=counted + n, marked=counted, drawn=drawn, delta=delta)
+            return False  # as many as expected, or more: saves time, and accepting is always safe
+        return not plausible(above, total=counted + n, marked=counted, drawn=drawn, delta=delta)
 
-    if accepted(most):
-        return most
-    low, high = below, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if accepted(middle) else (low, middle)
-    return low
+    return first_true(below, most, rejected) - 1 if rejected(most) else most
 
 
 def most_uncounted(canaries: Canaries, corrupted: int, delta: float) -> int:
@@ -173,11 +155,10 @@ def _landed_limit(
 ) -> int:
     """A limit on the canaries that land on wrong labels and then meet an event of this chance.
 
-    Exceeded with probability at most δ wherever the wrong labels are, for the canaries' places were
-    drawn independently of them. Draws without replacement have exponential moments at most those of
-    draws with replacement (Hoeffding 1963), and the moments over all strata at most those of one
-    binomial with the same mean, so that Chernoff's bound for it holds. The mean is largest when the
-    wrong labels are where canaries are densest.
+    Exceeded with probability at most δ wherever the wrong labels are: places were drawn
+    independently of them. Draws without replacement have exponential moments at most those of draws
+    with replacement (Hoeffding 1963), over all strata at most those of one binomial with the same
+    mean, so that Chernoff's bound for it holds. The mean is largest where canaries are densest.
     """
     sizes = np.bincount(canaries.stratum + 1)[1:]
     planted = np.bincount(canaries.stratum[positions], minlength=sizes.size)
@@ -192,12 +173,8 @@ def _landed_limit(
 
 def binomial_limit(trials: int, chance: float, delta: float) -> int:
     """The least k for which Chernoff's bound puts P(more than k of the trials succeed) at ≤ δ."""
-    low, high = math.floor(trials * chance) - 1, trials
-    while high - low > 1:
-        middle = (low + high) // 2
-        unlikely = _log_tail(trials, chance, middle + 1) <= math.log(delta)
-        low, high = (low, middle) if unlikely else (middle, high)
-    return high
+    low, level = math.floor(trials * chance) - 1, math.log(delta)
+    return first_true(low, trials, lambda k: _log_tail(trials, chance, k + 1) <= level)
 
 
 def _log_tail(trials: int, chance: float, at_least: int) -> float:
@@ -255,20 +232,11 @@ def contamination_limit(
     """Limit the wrong labels in a subset that was chosen blind to the certifying canaries.
 
     Of the n_c wrong labels outside the canaries and the m' canaries that are wrong, r are in the
-    subset. If nothing tells the two apart, X canaries among them is hypergeometric, and r_U is
-    the largest r with P(X ≤ x) ≥ δ₁. The canaries dropped, r_U - x are left. A canary that
-    landed on a wrong label may be right again: m' = m less a limit on those.
-
-    The subset is as chosen, canaries included. `corrupted` is the limit from `corruption_limit`,
-    whose δ₂ is taken from δ, or the number of wrong labels outside `avoid` if it is known.
-
-    >>> import numpy as np
-    >>> from dris.core.noise.canaries import plant_canaries
-    >>> labels = np.arange(10_000) % 10
-    >>> canaries = plant_canaries(labels, rng=np.random.default_rng(0))
-    >>> kept = Subset(np.flatnonzero(canaries.planted == labels)[::2], "toy", {}, total=10_000)
-    >>> contamination_limit(kept, canaries, 1_000).wrong  # 0 of 200 passed
-    17
+    subset. If nothing tells the two apart, X canaries among them is hypergeometric, and r_U is the
+    largest r with P(X ≤ x) ≥ δ₁. The canaries dropped, r_U - x are left. A canary that landed on a
+    wrong label may be right again: m' = m less a limit on those. `corrupted` is from
+    `corruption_limit`, whose δ₂ is taken from δ, or the number of wrong labels outside `avoid` if
+    it is known.
     """
     if isinstance(corrupted, CorruptionLimit):
         outside, most, said = corrupted.outside, corrupted.corrupted, corrupted.conditions
@@ -301,10 +269,7 @@ def contamination_limit(
 
 
 def widest(limits: Iterable[ContaminationLimit]) -> ContaminationLimit:
-    """The headline of several attackers: the limit with the largest share.
-
-    It holds if any one of the attackers is the true one.
-    """
+    """The limit with the largest share: it holds if any one of the attackers is the true one."""
     return max(limits, key=lambda limit: limit.share)
 
 
@@ -319,11 +284,7 @@ def canary_mask(kinds: Sequence[Canaries], n: int) -> NDArray[np.bool_]:
 def data_limits(
     score: ArrayLike, kinds: Sequence[Canaries], *, delta: float = 0.05, at_most: float = 0.5
 ) -> tuple[CorruptionLimit, ...]:
-    """The limit on wrong labels in all of the data, one per kind that certifies.
-
-    It spends half of δ, the other half is for `subset_limits`: both hold together with
-    probability 1 − δ.
-    """
+    """The limit on wrong labels in all data, one per kind that certifies; it spends half of δ."""
     return tuple(
         corruption_limit(score, kind, delta=delta / 2, at_most=at_most)
         for kind in kinds
@@ -341,9 +302,9 @@ def subset_limits(
 ) -> tuple[ContaminationLimit, ...]:
     """The limit on wrong labels in what is used of a subset, one per kind that certifies.
 
-    Canaries of other kinds are taken out first: they would pass for clean examples. `limits` are
-    those of `data_limits` at the same δ. `rows` marks canaries whose own rows, with their given
-    labels, are used too: how many of those are wrong is limited by how few canaries fall on wrong
+    With those of `data_limits` at the same δ, which it takes, it holds with probability 1 − δ.
+    Canaries of other kinds are taken out first: they would pass for clean examples. `rows` marks
+    canaries whose own rows, with their given labels, are used too: few canaries fall on wrong
     labels.
     """
     back = np.zeros(chosen.total, dtype=np.bool_) if rows is None else np.asarray(rows)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.chances import most_marked
+from dris.core.chances import first_true, most_marked
 from dris.core.errors import InputError
 from dris.core.subset import Subset
 from dris.core.validate import check_count, exact, part_of
@@ -78,12 +78,11 @@ def audit_size(
     wished, level = part_of(share, size, "share"), _level(delta)
     if wrong > wished:
         return None
-    low, high = max(wrong, 1) - 1, size  # checking all is always enough
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = most_marked(wrong, total=size, drawn=middle, delta=level) <= wished
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+
+    def enough(drawn: int) -> bool:
+        return most_marked(wrong, total=size, drawn=drawn, delta=level) <= wished
+
+    return first_true(max(wrong, 1) - 1, size, enough)  # checking all is always enough
 
 
 def _level(delta: float) -> float:

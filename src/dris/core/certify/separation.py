@@ -7,6 +7,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from dris.core.chances import first_true
 from dris.core.errors import InputError
 from dris.core.validate import check_count, count_of, exact
 
@@ -19,17 +20,15 @@ class Bound:
     """Theorem 1 with one radius; all of it holds together with probability 1 - δ."""
 
     radius: float  # how far a rank variance may stray from its expectation; smaller is better
-    # θ*, never exceeded by the corrupted bulk (part i); (√θ* + e)² for scores of ranks with error e
-    threshold: float
+    threshold: (
+        float  # θ*, never exceeded by the corrupted bulk (part i); with rank error (√θ* + e)²
+    )
     boundary_floor: float  # never undercut by a boundary example (part ii); likewise (√floor − e)²
     gap: float  # Δ', the distance between the two groups' expectations
-    # whether Δ' > 2 · radius, so that θ* lies strictly between the groups; with a rank error,
-    # whether √floor − √θ* > 2e as well
-    separates: bool
+    separates: bool  # Δ' > 2 · radius, so θ* lies between the groups; with e, √floor − √θ* > 2e too
     threshold_vacuous: bool  # θ* ≥ 1/4, which every rank variance stays under anyway
     floor_vacuous: bool  # the floor is ≤ 0, which every rank variance stays above anyway
-    # largest corrupted share of the subset (paper, eq. 6); None is "no bound"
-    contamination: float | None
+    contamination: float | None  # largest corrupted share of the subset (paper, eq. 6)
     why_not: str | None  # why there is no bound on the contamination; None when there is one
     smallest_k: int | None  # the fewest proxies that separate with these parameters; None is "no K"
     smallest_k_best_case: int  # the same for τ = γ = 0 and τ_bdry² = 1/4: no data can need fewer
@@ -111,7 +110,7 @@ def certify(
     >>> c.vacuous, round(c.paper.radius, 2), c.paper.smallest_k_best_case
     (True, 1.56, 467)
     """
-    n, k = check_count(n, "n", at_least=1), check_count(k, "k", at_least=1)
+    n, k = check_count(n, "n", 1), check_count(k, "k", 1)
     if k == 1:
         raise InputError("k must be at least 2, got 1: one proxy's variance is zero everywhere")
     kept = count_of(keep, n, "keep")
@@ -272,10 +271,7 @@ def _first(true_from: Callable[[int], bool]) -> int:
     low, high = 1, 2
     while not true_from(high):
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if true_from(middle) else (middle, high)
-    return high
+    return first_true(low, high, true_from)
 
 
 _BELOW_ONE: tuple[str, Callable[[Fraction], bool]] = ("in [0, 1)", lambda x: 0 <= x < 1)
@@ -311,8 +307,10 @@ def _check_number(number: float, name: str) -> Fraction:
 
 _ROWS: dict[str, Callable[[Bound], str]] = {
     "radius": lambda b: f"{b.radius:.3g}",
-    "corrupted bulk at most θ*": lambda b: f"{b.threshold:.3g}" + _vacuous(b.threshold_vacuous),
-    "boundary at least": lambda b: f"{b.boundary_floor:.3g}" + _vacuous(b.floor_vacuous),
+    "corrupted bulk at most θ*": lambda b: (
+        f"{b.threshold:.3g}" + " (vacuous)" * b.threshold_vacuous
+    ),
+    "boundary at least": lambda b: f"{b.boundary_floor:.3g}" + " (vacuous)" * b.floor_vacuous,
     "gap Δ' (must exceed 2 · radius)": lambda b: f"{b.gap:.3g}",
     "corrupted share of the subset": lambda b: (
         "no bound" if b.contamination is None else f"{b.contamination:.2%}"
@@ -363,10 +361,6 @@ def _verdict(c: Certificate) -> str:
         f"{1 - c.delta:g}, at most {c.tight.contamination:.2%} of the {c.kept:,} kept examples "
         "are corrupted."
     )
-
-
-def _vacuous(is_so: bool) -> str:
-    return " (vacuous)" if is_so else ""
 
 
 def _proxies(k: int | None) -> str:

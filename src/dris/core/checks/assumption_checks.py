@@ -6,8 +6,7 @@ thresholds are in docs/decisions/17-verdict.md.
 """
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,7 @@ from numpy.typing import NDArray
 
 from dris.core.chances import chance_of_at_most
 from dris.core.checks.diagnostics import Check, Outcome, auroc
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks
-from dris.core.subset import top_mask
-from dris.core.validate import count_of
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -86,9 +81,8 @@ def rank_spread(variance: Floats, planted: Mask) -> Check:
 
 
 def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
-    """Whether ⌊αN⌋ examples vary more than the planted bulk (paper, Theorem 1, part iii).
+    """The share whose rank varies more than nine in ten canaries' (paper, Theorem 1, part iii).
 
-    The number is the share whose rank variance exceeds that of the 90 % most stable canaries.
     Below α, the subset reaches down to where the corrupted bulk is.
     """
     name = "enough boundary examples for this α"
@@ -159,12 +153,11 @@ def proxies_differ(loss: NDArray[np.floating]) -> Check:
 
 
 def proxies_above_chance(
-    right: NDArray[np.bool_], labels: NDArray[np.int64], *, one_is_enough: bool = False
+    right: NDArray[np.bool_], labels: Labels, *, one_is_enough: bool = False
 ) -> Check:
     """Whether each proxy learned something: the worst one's accuracy, classes weighing alike.
 
-    `right` is (proxy, example). Out of fold, where proxies that predict labels better count for
-    more, the best one's is enough.
+    `right` is (proxy, example). Out of fold, where better proxies count for more, the best one's.
     """
     classes = np.unique(labels)
     accuracy = np.mean([right[:, labels == c].mean(axis=1) for c in classes], axis=0)
@@ -222,11 +215,7 @@ def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: 
 
 
 def estimate_suspect_share(suspects: Mask, planted: Mask, hidden: int) -> float:
-    """The share of suspects among other examples, `hidden` further canaries taken out.
-
-    As many of those are taken to be suspects as of the known ones. No bound: proxies are wrong on
-    clean examples too.
-    """
+    """The share of suspects among other examples, less `hidden` canaries; no bound on ε."""
     rest = ~planted
     expected = hidden * float(suspects[planted].mean())
     return max(0.0, float(suspects[rest].sum()) - expected) / (int(rest.sum()) - hidden)
@@ -326,9 +315,9 @@ def _compare(
 
 
 def errors_go_both_ways(
-    guess: NDArray[np.int64] | None,
+    guess: Labels | None,
     certainty: Floats | None,
-    labels: NDArray[np.int64],
+    labels: Labels,
     planted: Mask,
 ) -> Check:
     """Whether labels are as often wrong from one class to another as the other way round.
@@ -381,8 +370,7 @@ def errors_go_both_ways(
 def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Check:
     """Whether canaries of two kinds, given as (passed, planted), pass equally often.
 
-    The number is the difference of the two shares. Where Fisher's exact test fails, what is like
-    the better-hiding kind gets through, and a limit from the other kind is too good.
+    If not, a limit from the kind that hides less is too good.
     """
     from scipy.stats import fisher_exact
 
@@ -393,7 +381,7 @@ def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -
     return Check(KINDS_ALIKE, outcome, abs(a / m - b / n), 0.0, reason)
 
 
-def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
+def classes_survive(labels: Labels, keep: float) -> Check:
     """Whether α leaves a handful of every class; the number is α times the smallest class."""
     classes, sizes = np.unique(labels, return_counts=True)
     worst = int(sizes.argmin())
@@ -405,70 +393,9 @@ def classes_survive(labels: NDArray[np.int64], keep: float) -> Check:
     return _at_least("no class vanishes", number, FEWEST_OF_A_CLASS, reason)
 
 
-def starved_class(kept: Mask, labels: NDArray[np.int64]) -> tuple[int, int] | None:
+def starved_class(kept: Mask, labels: Labels) -> tuple[int, int] | None:
     """The class that keeps least, and how many, if that is less than a handful."""
     classes = np.unique(labels)
     counts = [int(kept[labels == c].sum()) for c in classes]
     least = int(np.argmin(counts))
     return None if counts[least] >= FEWEST_OF_A_CLASS else (int(classes[least]), counts[least])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckInputs:
-    """What a check may look at."""
-
-    dynamics: Dynamics
-    planted: Mask  # the choosing canaries
-    labels: Labels
-    given: Labels  # the labels before planting
-    keep: float
-    level: float  # of one test
-    loss: NDArray[Any]
-    right: NDArray[np.bool_]
-    ranks: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    suspects: Mask  # labels that most proxies contradict
-    share: float  # of the suspects among labels that are no canary's
-    guess: Labels | None
-    certainty: NDArray[np.float64] | None
-    classes: int  # C, by the largest label
-
-
-def _check_inversion(given: CheckInputs) -> Check:
-    count = count_of(given.keep, given.variance.size)
-    chosen = top_mask(given.variance, count, seed=0, ids=given.dynamics.ids)
-    return not_inverted(chosen, given.planted, given.level)
-
-
-def _check_natural_noise(given: CheckInputs) -> Check:
-    plausible = plausibility(given.loss, given.dynamics.snapshot("margin"), given.classes)
-    return noise_like_planted(given.suspects, plausible, given.planted, given.share, given.level)
-
-
-def _check_hiding(given: CheckInputs) -> Check:
-    if given.dynamics.out_of_fold is not None:
-        return errors_go_both_ways(given.guess, given.certainty, given.labels, given.planted)
-    score = aum_mean(given.dynamics)
-    return no_milder_than_planted(given.suspects, score, given.planted, given.share, given.level)
-
-
-# Every check, in the order in which people read them: a new one is a function and a line here.
-CHECKS: dict[str, Callable[[CheckInputs], Check]] = {
-    "complete": lambda i: proxies_complete(i.dynamics.provenance, i.dynamics.proxies),
-    "differ": lambda i: proxies_differ(i.loss),
-    "above chance": lambda i: proxies_above_chance(
-        i.right[:, ~i.planted],
-        i.labels[~i.planted],
-        one_is_enough=i.dynamics.out_of_fold is not None,
-    ),
-    "agree": lambda i: proxies_agree(i.ranks),
-    "memorised": lambda i: not_memorised(i.right, i.planted, i.classes, i.level),
-    "concentration": lambda i: rank_concentration(i.ranks, i.planted),
-    "spread": lambda i: rank_spread(i.variance, i.planted),
-    "boundary": lambda i: enough_boundary(i.variance, i.planted, i.keep),
-    "inversion": _check_inversion,
-    "contested": lambda i: disagreement_matters(i.dynamics.correct, i.planted),
-    "natural": _check_natural_noise,
-    "hiding": _check_hiding,
-    "classes": lambda i: classes_survive(i.given, i.keep),
-}

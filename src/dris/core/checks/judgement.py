@@ -6,32 +6,46 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dris.core.certify.limits import canary_mask
 from dris.core.checks.assumption_checks import (
-    CHECKS,
     FAR_MORE_PLAUSIBLE,
     FEW_SUSPECTS,
     HIDING,
     KINDS_ALIKE,
     MILDER,
-    CheckInputs,
+    Labels,
     Mask,
+    classes_survive,
+    disagreement_matters,
+    enough_boundary,
+    errors_go_both_ways,
     estimate_suspect_share,
     kinds_alike,
+    no_milder_than_planted,
+    noise_like_planted,
+    not_inverted,
+    not_memorised,
+    plausibility,
+    proxies_above_chance,
+    proxies_agree,
+    proxies_complete,
+    proxies_differ,
+    rank_concentration,
+    rank_spread,
     starved_class,
 )
 from dris.core.checks.diagnostics import Check
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.noise.assessment import Assessment, assess, contradicted_by_most
 from dris.core.noise.canaries import Canaries
+from dris.core.scores.formulas import aum_mean
 from dris.core.scores.ranks import normalized_ranks, rank_variance
 from dris.core.select.gate import NothingPassesError, canaries_needed
 from dris.core.select.rules import CLEAN_THEN_HARD, choose
-from dris.core.subset import Subset
+from dris.core.subset import Subset, top_mask
+from dris.core.validate import count_of
 
-Labels = NDArray[np.int64]
 Regime = Literal[
     "proxies unusable",
     "memorised",
@@ -112,30 +126,38 @@ def run_checks(
 ) -> CheckResults:
     """Run every check on dynamics whose proxies trained on planted labels.
 
-    `planted` marks the canaries that may be looked at, `hidden` counts the others; `level` is one
-    test's.
+    `planted` marks the canaries that may be looked at, `hidden` counts the others; `given` are the
+    labels before planting; `level` is one test's.
     """
     loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
-    suspects, labels = contradicted_by_most(right), np.asarray(dynamics.labels)
-    inputs = CheckInputs(
-        dynamics=dynamics,
-        planted=planted,
-        labels=labels,
-        given=given,
-        keep=keep,
-        level=level,
-        loss=loss,
-        right=right,
-        ranks=normalized_ranks(loss),
-        variance=rank_variance(loss),
-        suspects=suspects,
-        share=estimate_suspect_share(suspects, planted, hidden),
-        guess=None if assessment is None else assessment.guess,
-        certainty=None if assessment is None else assessment.certainty,
-        classes=int(labels.max()) + 1,
-    )
-    checks = {name: check(inputs) for name, check in CHECKS.items()}
-    return CheckResults(checks, inputs.share, dynamics.out_of_fold is not None)
+    labels, suspects = np.asarray(dynamics.labels), contradicted_by_most(right)
+    ranks, variance, classes = normalized_ranks(loss), rank_variance(loss), int(labels.max()) + 1
+    chosen = top_mask(variance, count_of(keep, variance.size), seed=0, ids=dynamics.ids)
+    share = estimate_suspect_share(suspects, planted, hidden)
+    plausible = plausibility(loss, dynamics.snapshot("margin"), classes)
+    folds = dynamics.out_of_fold is not None
+    seen = (None, None) if assessment is None else (assessment.guess, assessment.certainty)
+    # In the order in which people read them: a new one is a function and a line here.
+    checks = {
+        "complete": proxies_complete(dynamics.provenance, dynamics.proxies),
+        "differ": proxies_differ(loss),
+        "above chance": proxies_above_chance(
+            right[:, ~planted], labels[~planted], one_is_enough=folds
+        ),
+        "agree": proxies_agree(ranks),
+        "memorised": not_memorised(right, planted, classes, level),
+        "concentration": rank_concentration(ranks, planted),
+        "spread": rank_spread(variance, planted),
+        "boundary": enough_boundary(variance, planted, keep),
+        "inversion": not_inverted(chosen, planted, level),
+        "contested": disagreement_matters(dynamics.correct, planted),
+        "natural": noise_like_planted(suspects, plausible, planted, share, level),
+        "hiding": errors_go_both_ways(*seen, labels, planted)
+        if folds
+        else no_milder_than_planted(suspects, aum_mean(dynamics), planted, share, level),
+        "classes": classes_survive(given, keep),
+    }
+    return CheckResults(checks, share, folds)
 
 
 def last_unmemorised_epoch(dynamics: Dynamics, planted: Mask) -> int | None:

@@ -1,9 +1,8 @@
 """Rows that nearly copy each other, and rows far from all others.
 
 Up to 5,000 different rows are compared each with each. More go into trees that halve them along
-random directions, and rows that meet in one of the trees are compared: near-copies nearly always
-meet; how far a row is from its neighbours may come out too large, and is computed exactly for those
-that look far from all.
+random directions, and rows that meet in one of them are compared. Near-copies nearly always meet;
+distances may come out too large, and are computed exactly where they look large.
 """
 
 from dataclasses import dataclass
@@ -38,12 +37,6 @@ def find_neighbours(
     """Near-copies and outliers among the rows of a standardised table (N, D).
 
     `copies` numbers exact copies alike; None if no two rows are. `rng` draws the trees' directions.
-
-    >>> x = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
-    >>> x[7], x[9] = x[3] + 0.001, 40
-    >>> found = find_neighbours(x, rng=np.random.default_rng(0))
-    >>> np.flatnonzero(found.groups >= 0).tolist(), found.outliers.tolist()
-    ([3, 7], [9])
     """
     n = len(x)
     keys = np.arange(n) if copies is None else copies

@@ -132,10 +132,6 @@ def trajectories_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> dict[str
 
     Loss is the softmax cross-entropy, margin the label's logit less the largest other one, error
     norm ‖softmax − onehot‖; in float64, kept in the precision of the logits.
-
-    >>> out = trajectories_of(np.array([[0.0, 0.0]]), np.array([1]))
-    >>> float(out["loss"][0].round(4)), float(out["error_norm"][0].round(4))
-    (0.6931, 0.7071)
     """
     others, at_label, runner_up = _label_apart(logits, labels, np.float64)
     margin = at_label - runner_up

@@ -73,13 +73,7 @@ class Dynamics:
         scored_epoch: int | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> "Dynamics":
-        """From (K, E, N) arrays, or (K, N) ones for a single epoch.
-
-        The scored epoch is the middle one, E/2, unless given.
-
-        >>> Dynamics.from_arrays(loss=np.ones((3, 20, 5)), scored_epoch=20).scored_epoch
-        20
-        """
+        """From (K, E, N) arrays, or (K, N) for a single epoch; scored at E/2 unless said."""
         values = (loss, margin, correct, error_norm, gradient_norm, rival)
         given = zip(recorded.TRAJECTORIES, values, strict=True)
         columns = {
@@ -121,10 +115,6 @@ class Dynamics:
         """From logits (K, N, C) or (K, E, N, C) and the given labels (N,).
 
         `axes` are ids, epochs, scored_epoch and provenance, as in `from_arrays`.
-
-        >>> d = Dynamics.from_logits([[[2.0, 0.0], [0.0, 1.0]]], labels=[0, 0])
-        >>> d.column("margin").tolist(), d.column("correct").tolist()
-        ([[[2.0, -1.0]]], [[[True, False]]])
         """
         z = recorded.check_outputs(logits, "logits")
         y = recorded.labels_for(labels, z.shape[-2], z.shape[-1])
@@ -297,14 +287,7 @@ class Dynamics:
         return recorded.frame_of(recorded.long_columns(self.columns, **marks), kind)
 
     def save(self, path: str | Path) -> Path:
-        """Write one checksummed file, atomically: the old one stays until the new is complete.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Dynamics.from_losses(np.eye(2)).save(folder + "/run.dynamics")
-        ...     Dynamics.load(path).proxies
-        2
-        """
+        """Write one checksummed file, atomically: the old one stays until the new is complete."""
         from dris.core.dynamics.dynamics_file import write_dynamics
 
         return write_dynamics(self, Path(path))

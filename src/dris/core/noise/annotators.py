@@ -33,11 +33,7 @@ class Answers:
 
     @classmethod
     def of_table(cls, table: Labels, names: tuple[str, ...]) -> "Answers":
-        """Answers (N, A) with -1 where somebody gave none.
-
-        >>> Answers.of_table(np.array([[0, -1], [1, 1]]), ("ana", "bo")).annotator.tolist()
-        [0, 0, 1]
-        """
+        """Answers (N, A) with -1 where somebody gave none."""
         row, annotator = np.nonzero(table >= 0)
         return cls(row, annotator, table[row, annotator].astype(np.int64), names, len(table))
 
@@ -87,11 +83,6 @@ def find_consensus(answers: Answers, classes: int, models: Floats | None = None)
 
     `answers` are in the order of the examples, `models` out-of-fold probabilities (N, C). An
     annotator of few answers is taken to err as all of them do together.
-
-    >>> good, bad = np.arange(60) % 2, np.zeros(60, dtype=int)
-    >>> found = find_consensus(Answers.of_table(np.stack([good, bad, good], 1), ("a", "b", "c")), 2)
-    >>> found.labels[:4].tolist(), found.quality.round(1).tolist()
-    ([0, 1, 0, 1], [1.0, 0.5, 1.0])
     """
     votes = answers.votes(classes)
     start = (votes + _TINY) / (votes + _TINY).sum(axis=1, keepdims=True)

@@ -28,12 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyLabels:
-    """Given and true labels; only evaluation may look at the true ones.
-
-    >>> noisy = NoisyLabels(np.array([0, 1, 1]), np.array([0, 1, 0]), {"kind": "by hand"})
-    >>> noisy.flipped.tolist(), round(noisy.rate, 3)
-    ([False, False, True], 0.333)
-    """
+    """Given and true labels; only evaluation may look at the true ones."""
 
     given: Labels  # the labels to train on, read-only
     true: Labels  # the labels before the corruption, read-only

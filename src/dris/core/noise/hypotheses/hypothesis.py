@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,8 @@ FAR_BEHIND = 15.0  # in log-likelihood; larger rates are not tried any more
 
 class Noise(ABC):
     """How given labels come about from true ones."""
+
+    spares_clear = False  # such noise explains any overlap, so that clearness is no sign of it
 
     @abstractmethod
     def chances(self, views: Views, labels: Labels) -> Floats:
@@ -97,42 +98,35 @@ class Evidence:
         start: Floats | None = None,
         penalty: float = 0.0,
         rounds: int = 25,
-        spares_clear: bool = False,
     ) -> Fitted:
-        """Fit the calibration under this noise, and remember the result.
-
-        Noise that spares clear rows explains any overlap, so that clearness is no sign of it.
-        """
+        """Fit the calibration under this noise, and remember the result."""
         logs = log_views_without(self.views, noise, learned)
         penalty += MISFIT * len(self.labels) if self.fitted else 0.0
         first = self.shape.start() if start is None else start
         chances = noise.chances(self.views, self.labels)
         cost, v = fit_calibration(logs, chances, self.shape, self.views.spread, first, rounds)
         clearness = log_clearness(self.shape.clean(v, logs, self.views.spread), self.views)
-        if spares_clear:
+        if noise.spares_clear:
             clearness = min(clearness, self.fitted[0].clearness)
         believed = float(np.log(prior)) + clearness
-        one = Fitted(name, noise, cost + penalty, believed, v, learned, clearness)
-        self.fitted.append(one)
-        return one
+        self.fitted.append(Fitted(name, noise, cost + penalty, believed, v, learned, clearness))
+        return self.fitted[-1]
 
     def fit_rates(
         self,
         name: str,
         noise: Callable[[float], Noise],
         rates: Floats,
-        *,
         prior: float,
         learned: tuple[bool, ...],
-        spares_clear: bool = False,
     ) -> None:
         """Fit a family of one rate along a grid, up to where it is far behind its best."""
         widths = np.gradient(rates)
         shares = prior * widths / widths.sum()
         best, start, rounds = np.inf, self.fitted[0].parameters, 25
         for rate, share in zip(rates.tolist(), shares.tolist(), strict=True):
-            how: dict[str, Any] = {"learned": learned, "spares_clear": spares_clear}
-            one = self.fit(name, noise(rate), prior=share, start=start, rounds=rounds, **how)
+            made = noise(rate)
+            one = self.fit(name, made, prior=share, learned=learned, start=start, rounds=rounds)
             start, best, rounds = one.parameters, min(best, one.cost), 12  # from the neighbour's
             if one.cost > best + FAR_BEHIND:
                 break

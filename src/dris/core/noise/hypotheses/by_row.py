@@ -1,0 +1,110 @@
+"""Errors fall on rows whatever their class: on any row, to a lookalike, or where it is unclear."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dris.core.noise.hypotheses.calibration import label_mask
+from dris.core.noise.hypotheses.hypothesis import Evidence, Fitted, Floats, Noise
+from dris.core.noise.views import Labels, Views
+
+ALMOST_NONE = 0.002  # a slip of the pen that no model can see
+SHARES = np.array([0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4])  # of all rows that are wrong
+WIDTH = 0.1  # in shares of the rows, over which the rate falls from most to few
+MOST = 0.95  # of the least clear rows that are wrong
+
+
+@dataclass(frozen=True, slots=True)
+class UniformNoise(Noise):
+    """A share of the labels, moved to any other class."""
+
+    rate: float
+
+    def chances(self, views: Views, labels: Labels) -> Floats:
+        """The same for every other class."""
+        other = self.rate / (views.classes - 1)
+        return np.where(label_mask(views, labels), 1 - self.rate, other)
+
+    def remove(self, values: Floats, views: Views) -> Floats:
+        """Take away what any class gets from the others."""
+        other = self.rate / (views.classes - 1)
+        clean = np.maximum((values - other * views.spread) / (1 - self.rate - other), 0)
+        return np.asarray(clean / clean.sum(axis=1, keepdims=True))
+
+
+def fit_none(evidence: Evidence, prior: float) -> None:
+    """No errors that a model could see; the models learned clean labels."""
+    nobody = (False,) * len(evidence.views.flexible)
+    evidence.fit("none", UniformNoise(ALMOST_NONE), prior=prior, learned=nobody, rounds=60)
+
+
+def fit_uniform(evidence: Evidence, prior: float) -> None:
+    """Uniform noise of every rate."""
+    each = prior / len(evidence.learners)
+    for learned in evidence.learners:
+        evidence.fit_rates("uniform", UniformNoise, evidence.rates(), each, learned)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LookalikeNoise(Noise):
+    """A share of the labels, moved to another class in proportion to its probability."""
+
+    spares_clear = True
+
+    rate: float
+    likeness: Fitted  # the probabilities without noise, by which classes look alike
+
+    def chances(self, views: Views, labels: Labels) -> Floats:
+        """How likely each class is taken for the label."""
+        alike, own = self.likeness.clean(views), label_mask(views, labels)
+        taken_for = alike[own][:, None]
+        others = np.maximum(1 - alike / views.spread, 1e-9)
+        return np.where(own, 1 - self.rate, self.rate * np.minimum(taken_for / others, 1))
+
+
+def fit_lookalike(evidence: Evidence, prior: float) -> None:
+    """Of two classes each is the other's lookalike, so that there is nothing to tell apart."""
+    none, rates = evidence.fitted[0], evidence.rates()[1::2]
+    if evidence.views.classes > 2:
+        noise = partial(LookalikeNoise, likeness=none)
+        evidence.fit_rates("lookalike", noise, rates, prior, none.learned)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnclearNoise(Noise):
+    """A rate that falls with how clear a row's class is without noise, as attackers choose rows.
+
+    Where classes merely overlap an unclear row has one of its two likeliest labels; these errors
+    give it any.
+    """
+
+    spares_clear = True
+
+    share: float
+    likeness: Fitted  # the probabilities without noise
+    steps: Floats  # the gap between the two likeliest classes, at even shares of the fitted rows
+
+    def rates(self, views: Views) -> Floats:
+        """How likely each row's label is wrong, whatever it is."""
+        rank = np.interp(gaps(self.likeness, views), self.steps, np.linspace(0, 1, self.steps.size))
+        return MOST / (1 + np.exp((rank - self.share) / WIDTH))
+
+    def chances(self, views: Views, labels: Labels) -> Floats:
+        """The same for every other class."""
+        rate = self.rates(views)[:, None]
+        return np.where(label_mask(views, labels), 1 - rate, rate / (views.classes - 1))
+
+
+def gaps(likeness: Fitted, views: Views) -> Floats:
+    """How far the likeliest class is ahead of the second."""
+    two = np.partition(likeness.clean(views) / views.spread, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 1] - two[:, 0])
+
+
+def fit_unclear(evidence: Evidence, prior: float) -> None:
+    """Errors on a smaller or larger share of the rows."""
+    none = evidence.fitted[0]
+    steps = np.quantile(gaps(none, evidence.views), np.linspace(0, 1, 101))
+    noise = partial(UnclearNoise, likeness=none, steps=steps)
+    evidence.fit_rates("unclear", noise, SHARES, prior, none.learned)
