@@ -422,6 +422,11 @@ def test_a_picture_that_is_too_large_is_left_out_and_named(tmp_path, monkeypatch
     data = read_data(source)
     assert (len(data), data.x.shape[2:]) == (7, (8, 8))
     assert [note for note in data.notes if "more than 1,000 pixels" in note]
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 500)  # Pillow opens none of twice as many
+    with pytest.raises(InputError, match="exceeds limit"):
+        decode_image(root / "cat" / "1.png", "it", 8, 1)
+    assert len(read_data(source)) == 7
+    monkeypatch.undo()
     monkeypatch.setattr("dris.data.images.image_files._MAX_PIXELS", 10)
     with pytest.raises(InputError, match=r"pixels|classes"):
         read_data(source)

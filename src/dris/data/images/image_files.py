@@ -210,8 +210,8 @@ def _what_was_done(read: Sequence["Outline"]) -> tuple[str, ...]:
 def _too_large_note(names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    what = "1 picture has" if len(names) == 1 else f"{len(names):,} pictures have"
-    return [f"{what} more than {_MAX_PIXELS:,} pixels and left out: {listed(sorted(names), 6)}"]
+    what = "1 picture of" if len(names) == 1 else f"{len(names):,} pictures of"
+    return [f"{what} more than {_MAX_PIXELS:,} pixels left out: {listed(sorted(names), 6)}"]
 
 
 def _cells(rows: Rows, column: str) -> Iterator[tuple[int, Any]]:
@@ -313,8 +313,19 @@ class Outline:
     too_large: bool
 
 
+class _TooLarge(InputError):
+    """An image so large that Pillow does not open it."""
+
+
 def outline(file: Any, name: str) -> Outline:
     """Look at an image before it is decoded."""
+    try:
+        return _outline(file, name)
+    except _TooLarge:
+        return Outline((0, 0), grey=True, clear=False, turned=False, span=None, too_large=True)
+
+
+def _outline(file: Any, name: str) -> Outline:
     with _opened(file, name, any_size=True) as image:
         (width, height), deep = image.size, image.mode.startswith(_DEEP)
         too_large = width * height > _MAX_PIXELS
@@ -348,7 +359,8 @@ def _opened(file: Any, name: str, *, any_size: bool = False) -> Iterator[Any]:
                     raise ValueError(f"{image.size[0]} × {image.size[1]} pixels are too many")
                 yield image
     except (*UNREADABLE, Image.DecompressionBombError) as error:
-        raise InputError(
+        kind = _TooLarge if isinstance(error, Image.DecompressionBombError) else InputError
+        raise kind(
             f"{name} cannot be decoded ({one_line(error) or type(error).__name__}); replace it, "
             "or delete it to go on without"
         ) from None
