@@ -17,10 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.noise.hypotheses.by_class import fit_by_class, fit_neighbours
-from dris.core.noise.hypotheses.by_row import fit_lookalike, fit_none, fit_unclear, fit_uniform
+from dris.core.noise.hypotheses.by_class import fit_by_class
 from dris.core.noise.hypotheses.calibration import label_mask, softmax
 from dris.core.noise.hypotheses.hypothesis import Evidence, Fitted
+from dris.core.noise.hypotheses.lookalike import fit_lookalike
+from dris.core.noise.hypotheses.neighbours import fit_neighbours
+from dris.core.noise.hypotheses.unclear import fit_unclear
+from dris.core.noise.hypotheses.uniform import fit_none, fit_uniform
 from dris.core.noise.noise_rate import NoiseRate
 from dris.core.noise.views import Labels, Views
 from dris.core.streams import hashed_order
