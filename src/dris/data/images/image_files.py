@@ -313,7 +313,7 @@ class Outline:
     too_large: bool
 
 
-class _TooLarge(InputError):
+class _TooLargeError(InputError):
     """An image so large that Pillow does not open it."""
 
 
@@ -321,7 +321,7 @@ def outline(file: Any, name: str) -> Outline:
     """Look at an image before it is decoded."""
     try:
         return _outline(file, name)
-    except _TooLarge:
+    except _TooLargeError:
         return Outline((0, 0), grey=True, clear=False, turned=False, span=None, too_large=True)
 
 
@@ -359,7 +359,7 @@ def _opened(file: Any, name: str, *, any_size: bool = False) -> Iterator[Any]:
                     raise ValueError(f"{image.size[0]} × {image.size[1]} pixels are too many")
                 yield image
     except (*UNREADABLE, Image.DecompressionBombError) as error:
-        kind = _TooLarge if isinstance(error, Image.DecompressionBombError) else InputError
+        kind = _TooLargeError if isinstance(error, Image.DecompressionBombError) else InputError
         raise kind(
             f"{name} cannot be decoded ({one_line(error) or type(error).__name__}); replace it, "
             "or delete it to go on without"
