@@ -291,11 +291,10 @@ def _size(count: float) -> str:
     """Bytes in a unit that a person reads: 999 B, 34.0 MB."""
     if count < 1000:
         return f"{count:.0f} B"
-    for unit in ("kB", "MB", "GB", "TB"):
-        count /= 1000
-        if count < 1000:
-            break
-    return f"{count:.1f} {unit}"
+    units = ["TB", "GB", "MB", "kB"]
+    while (count := count / 1000) >= 1000 and len(units) > 1:
+        units.pop()
+    return f"{count:.1f} {units[-1]}"
 
 
 def _ago(seconds: float) -> str:
