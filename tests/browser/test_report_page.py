@@ -109,9 +109,9 @@ def test_the_slider_moves_sizes_contamination_classes_and_the_plane(opened, html
     before = page.locator("#bars").inner_text(), page.locator("#alpha-mark").get_attribute("x1")
     page.locator("#alpha").press("End")
     last = data.steps[-1]
-    assert page.locator("#alpha-now").inner_text() == "100 %"
+    assert page.locator("#alpha-now").inner_text() == f"{100 * last.fraction:.3g}\u00a0%"
     assert size.inner_text() == str(last.kept.sum())
-    assert page.locator("#alpha-limit").inner_text() == f"{100 * last.limit:.3g} %"
+    assert page.locator("#alpha-limit").inner_text() == f"{100 * last.limit:.3g}\u00a0%"
     after = page.locator("#bars").inner_text(), page.locator("#alpha-mark").get_attribute("x1")
     assert before[0] != after[0]
     assert before[1] != after[1]

@@ -39,7 +39,7 @@ def test_a_checked_sample_gives_on_the_page_the_limit_that_the_reader_gives(open
     limit = read_audit(exported(page, tmp_path / "audit.csv"))
     assert (limit.size, limit.checked, limit.wrong) == (data.decision.kept.size, 12, 2)
     assert limit.share == checked.sample.limits[2]
-    assert f"At most {100 * limit.share:.3g} %" in page.locator("#sample-limit").inner_text()
+    assert f"At most {100 * limit.share:.3g}\u00a0%" in page.locator("#sample-limit").inner_text()
     assert page.locator("#queue-count").inner_text().startswith("0 of ")
     assert tab.harm == []
 

@@ -28,7 +28,7 @@ def test_the_first_screen_holds_the_answer_and_three_clear_suspects(opened, html
     assert page.locator(".checks").is_hidden()
     page.locator(".statistics summary").click()
     assert page.locator(".checks li").count() == len(data.decision.judgement.checks)
-    assert page.locator("#plane").bounding_box()["y"] < 2100
+    assert page.locator("#heat").bounding_box()["y"] < 2100
     assert tab.harm == []
 
 

@@ -69,7 +69,7 @@ def test_the_check_for_foreign_elements_catches_a_script_closed_from_inside():
 def test_a_long_list_in_the_recipe_is_folded():
     page = render(made(recipe={"files": [f"photo-{i}.jpeg" for i in range(5000)]}))
     assert "photo-5.jpeg" in page
-    assert "… and 4,994 more" in Reader(page).text
+    assert "photo-5.jpeg, 4,994 more" in Reader(page).text
     assert "photo-77.jpeg" not in page  # the recipe's own file holds them all
 
 
@@ -141,7 +141,7 @@ def test_the_verdict_comes_before_the_clearest_and_the_checks_are_folded():
     folded = text[places[3] :].partition("</details>")[0]
     assert all(check.name in folded for check in checks)
     kept = page.decision.kept.size
-    assert f"{kept} of 300 ({100 * kept / 300:.3g} %) kept by rank_variance" in folded
+    assert f"{kept} of 300 ({100 * kept / 300:.3g}\u00a0%) kept by rank_variance" in folded
 
 
 def test_the_limit_is_there_in_numbers_and_gone_where_it_is_withdrawn():

@@ -330,7 +330,8 @@ def draw(
 ) -> None:
     """Draw random examples of the data that was kept, for a person to check.
 
-    Fill in answer (right, wrong, unsure) in every row, then: dris audit read audit.csv
+    Fill in answer (right, wrong, unsure) in every row, then run: dris audit read audit.csv
+
     Example: dris audit draw kept.csv --label y --limit 0.02
     """
     from dris.pipeline.audit import beside, write_audit

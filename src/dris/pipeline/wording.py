@@ -331,20 +331,19 @@ def sentences(decision: "Decision", name: str, out: Path | None = None) -> dict[
     first = "kept" if drops_nothing(decision) else "found"
     done = said.get("found" if first == "kept" else "kept", "")
     left = (said.get(part, "") for part in ("rate", "limit", "blind"))
-    return {
+    text = {
         "data": said["data"],
-        # A number stays on the line of what it counts.
-        "headline": re.sub(r"(\d) (?=[^ ]+ →|×|%)", "\\1\u00a0", f"{said[first]}.").replace(
-            "….", "…"
-        ),
+        "headline": f"{said[first]}.".replace("….", "…"),
         "done": f"{done}." if done else "",
-        "next": next_command(decision, path, out),
         "change": f"{said['change']}." if "change" in said else "",
         "left": " ".join(f"{text}." for text in left if text),
         "look": said.get("look", ""),
         "annotators": said.get("annotators", ""),
         "neighbours": said.get("neighbours", ""),
     }
+    # A number stays on the line of what it counts.
+    text = {at: re.sub(r"(\d) (?=[^ ]+ →|×|%)", "\\1\u00a0", one) for at, one in text.items()}
+    return {**text, "next": next_command(decision, path, out)}
 
 
 def next_step(decision: "Decision") -> tuple[str, ...]:

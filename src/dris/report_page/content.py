@@ -272,6 +272,8 @@ def _steps(decision: Decision, *, others: bool) -> tuple[Step, ...]:
             except InputError:  # it keeps nothing, or more than a gate lets through
                 continue
             kept = choice.kept
+            if kept.sum() < int(fraction * len(decision)):  # there is no more to keep
+                continue
             other = replace(decision, limits=choice.limits, contradicted=choice.contradicted)
             limit = other.limit
         steps.append(Step(fraction, kept, None if limit is None else limit.share))
@@ -279,11 +281,11 @@ def _steps(decision: Decision, *, others: bool) -> tuple[Step, ...]:
 
 
 def _queue(decision: Decision, suggested: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The labels to review: neither trusted nor what the proxies would give as well."""
+    """The labels to review, likeliest wrong first: neither trusted nor what the proxies give."""
     data = decision.data
     differs = (suggested != data.labels) | (suggested == NO_LABEL)
     at = np.flatnonzero(~data.trusted & differs)
-    order = np.lexsort((hashed_order(data.ids[at], seed=0), -decision.p_wrong[at]))
+    order = np.argsort(-decision.p_wrong[at], kind="stable")
     return at[order[:MAX_QUEUE]].astype(np.int64)
 
 

@@ -21,7 +21,7 @@ from dris.data.writer import Writer
 from dris.pipeline.decision import Decision, Weighting
 from dris.pipeline.ensemble import scores_of
 from dris.pipeline.lists import annotator_lines, neighbour_lines, opinion_lines
-from dris.pipeline.wording import REASONS, reasons
+from dris.pipeline.wording import MAX_P_SHOWN, REASONS, reasons
 from dris.report_page.page import write_page
 
 # What each verb can write, the default first.
@@ -193,7 +193,7 @@ def issues_text(decision: Decision, columns: Sequence[str] = ()) -> str:
     writer.writerow([*COLUMNS, *map(guard_text, headings)])
     changed = decision.changed
     for place, one in enumerate(suspects or ()):
-        cells = (str(one.id), one.given, one.suggested, f"{one.p_wrong:.6g}")
+        cells = (str(one.id), one.given, one.suggested, f"{min(one.p_wrong, MAX_P_SHOWN):.4g}")
         dropped = "yes" if one.dropped else "fixed" if changed[at[place]] else "no"
         # A negative number is one, not a formula; names and labels may pretend.
         own = [*map(guard_text, cells[:3]), cells[3], dropped, guard_text(one.why)]

@@ -59,7 +59,6 @@ class Panel:
 # Every panel, in the order of the page: a new one is a file and a line here.
 PANELS: tuple[Panel, ...] = (
     Panel("verdict", "verdict"),
-    Panel("plane", "plane-section", "Plane", "proxies"),
     Panel("confusions", "confusions", "Confusions", "suspects"),
     Panel("classes", "classes", "Classes"),
     Panel("review", "review", "Review"),
@@ -70,6 +69,7 @@ PANELS: tuple[Panel, ...] = (
     Panel("reliability", "reliability", "How sure", "reliability"),
     Panel("columns", "columns", "Columns", "columns"),
     Panel("how_much", "how-much", "How much", "proxies"),
+    Panel("plane", "plane-section", "Plane", "proxies"),
     Panel("disagreement", "disagreement", needs="proxies"),
     Panel("recipe", "recipe", "Recipe"),
 )
@@ -200,23 +200,33 @@ def _regions(page: Page) -> list[tuple[str, int, list[int], str]]:
 
 
 def _flatten(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
-    """Nested values as pairs of dotted name (proxy.model) and text, in their own order."""
+    """What is set, as pairs of dotted name (proxy.model) and text, in its own order."""
     pairs: list[tuple[str, str]] = []
     for name, value in values.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping):
             pairs += _flatten(value, f"{before}{name}.")
-            continue
-        if isinstance(value, list | tuple) and len(value) > 2 * MAX_LISTED:
-            value = [*value[:MAX_LISTED], f"… and {len(value) - MAX_LISTED:,} more"]
-        if not isinstance(value, str):
-            value = json.dumps(value, default=str, ensure_ascii=False, sort_keys=True)
-        pairs.append((f"{before}{name}", value))
+        elif isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+            for place, one in enumerate(value[:MAX_LISTED]):
+                each = "; ".join(f"{part} {text}" for part, text in _flatten(one))
+                pairs.append((f"{before}{name}.{place}", each))
+        elif value is not None and value != [] and value != ():
+            pairs.append((f"{before}{name}", _as_words(value)))
     return pairs
+
+
+def _as_words(value: Any) -> str:
+    """A setting: a list by its first values, lists of numbers by their count."""
+    if not isinstance(value, list | tuple):
+        return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    if value and isinstance(value[0], list | tuple):
+        return f"{len(value):,} lists of {len(value[0]):,} values"
+    more = [f"{len(value) - MAX_LISTED:,} more"] if len(value) > MAX_LISTED else []
+    return ", ".join([*(str(one) for one in value[:MAX_LISTED]), *more])
 
 
 def _share(value: float) -> str:
     """A share in percent with few digits: 25 %, 1.2 %."""
-    return f"{100 * value:.2g} %" if value < 0.1 else f"{100 * value:.3g} %"
+    return f"{100 * value:.2g}\u00a0%" if value < 0.1 else f"{100 * value:.3g}\u00a0%"
 
 
 def _number(value: float) -> str:

@@ -16,7 +16,7 @@ function el(tag, attributes = {}, ...children) {
 
 const number = value => value.toLocaleString('en-GB');
 const share = value => value === null ? 'not measured'
-  : `${Number((100 * value).toPrecision(value < 0.1 ? 2 : 3))} %`;
+  : `${Number((100 * value).toPrecision(value < 0.1 ? 2 : 3))}\u00a0%`;
 const plural = (n, one, many = one + 's') => `${number(n)} ${n === 1 ? one : many}`;
 
 // Dark or light by the system, or by the button; `changed` hears of it.

@@ -17,8 +17,8 @@ function rowOf(rows, held) {
 // Given and proposed label; they may be any text at all.
 function labels(i) {
   const proposed = className(P.suggested[i]), given = className(P.label[i]);
-  return el('p', {class: 'labels'}, el('b', {}, given),
-    proposed !== null && proposed !== given ? el('span', {class: 'proposed'}, ' suggested ', el('b', {}, proposed), pSuggested(i)) : '');
+  return el('p', {class: 'labels'}, 'given ', el('b', {}, given),
+    ...(proposed !== null && proposed !== given ? [el('br'), 'suggested ', el('b', {class: 'rather'}, proposed), pSuggested(i)] : []));
 }
 
 function card(i) {
@@ -33,8 +33,11 @@ const panel = {examples: [], page: 0, size: D.details && D.details.kind === 'row
 function showExamples(examples, what) {
   panel.examples = examples; panel.page = 0;
   const counts = [0, 0, 0, 0, 0];
-  for (const i of examples) counts[outcome(i)]++;
-  const parts = counts.map((n, d) => n ? `${number(n)} ${OUTCOME_TITLES[d]}` : '').filter(Boolean);
+  for (const i of examples) {
+    counts[decided(i)]++;
+    if (outcome(i) > 2) counts[outcome(i)]++;  // trusted or a canary, and kept or dropped too
+  }
+  const parts = counts.map((n, d) => n ? `${number(n)} ${OUTCOME_TITLES[d]}${d > 2 ? ' among them' : ''}` : '').filter(Boolean);
   $('panel-status').textContent = examples.length
     ? `${number(examples.length)} example${examples.length > 1 ? 's' : ''} ${what}: ${parts.join(', ')}.`
     : `No example ${what}.`;

@@ -25,5 +25,5 @@ function handleKey(event, handlers) {
   handlers[entry.does]();
 }
 
-const keyLegend = handlers => KEYS.filter(entry => handlers[entry.does])
-  .flatMap(entry => [el('kbd', {title: entry.says}, entry.keys[0]), ` ${entry.word} `]);
+const keyLegend = (handlers, word = 'word') => KEYS.filter(entry => handlers[entry.does])
+  .flatMap(entry => [el('kbd', {title: entry.says}, entry.keys[0]), ` ${entry[word]} `]);

@@ -1,7 +1,7 @@
 // Lists of labels that a person answers right, wrong or unsure: the review queue, and a random
 // sample of what is kept. Answers stay in this browser until they are exported as CSV.
 const ANSWERS = ['right', 'wrong', 'unsure'];
-const SHOWN_AT_ONCE = matchMedia('(max-width: 640px)').matches ? 3 : 12;
+const SHOWN_AT_ONCE = matchMedia('(max-width: 640px)').matches ? (D.details && D.details.kind === 'pictures' ? 4 : 3) : 12;
 
 // A list named 'queue' or 'sample': `suggests` shows the proxies' label, `changed` hears of answers.
 function answerList({name, items, file, heading = [], suggests, changed}) {
@@ -47,7 +47,7 @@ function answerList({name, items, file, heading = [], suggests, changed}) {
       el('option', {value: ''}, 'not known'));
     D.classes.forEach((label, c) => { if (c !== P.label[i]) choice.append(el('option', {value: label}, label)); });
     const pair = el('dl', {class: 'said'}, el('dt', {}, 'given'), el('dd', {}, given));
-    if (suggests) pair.append(el('dt', {}, 'suggested'), el('dd', {class: 'suggests'}, suggested === null ? '–' : suggested === given ? 'the same' : suggested + pSuggested(i)));
+    if (suggests) pair.append(el('dt', {}, 'suggested'), el('dd', {class: 'rather'}, suggested === null ? '–' : suggested === given ? 'the same' : suggested + pSuggested(i)));
     if (suggests && D.calibrated) pair.append(el('dt', {}, 'P(wrong)'), el('dd', {}, chance(P.p_wrong[i])));
     return el('article', {class: 'item', id: name + '-' + q, tabindex: '0', 'aria-label': `${q + 1}: ${id}, labelled ${given}`,
       on: {keydown: e => shortcut(e, q)}},
@@ -99,7 +99,7 @@ function answerList({name, items, file, heading = [], suggests, changed}) {
     answers = {}; keep(); count();
     for (let q = 0; q < shown; q++) paint(q);
   });
-  $(name + '-keys')?.replaceChildren('Keyboard, with a card in focus: ', ...keyLegend(handlers(0)));
+  $(name + '-keys')?.replaceChildren('Keys, with a card in focus: ', ...keyLegend(handlers(0), 'does'));
   more(); count();
 }
 

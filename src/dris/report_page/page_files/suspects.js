@@ -3,11 +3,7 @@ const SUSPECT_ROWS = 12, SUSPECT_CARDS = 3;
 const list = {all: D.suspects ? Array.from(unpack(D.suspects)) : [], matches: [], page: 0, cell: null};
 
 function clearCard(i) {
-  const given = className(P.label[i]), other = className(P.suggested[i]);
-  return el('article', {class: 'card clear-card'}, face(i),
-    el('p', {class: 'labels'}, 'labelled ', el('b', {}, given), ...(other !== null && other !== given ? [el('br'), 'suggested ', el('b', {class: 'rather'}, other), pSuggested(i)] : [])),
-    el('p', {class: 'fine'}, pWrong(i)),
-    el('p', {class: 'fine id'}, idOf(i)));
+  return el('article', {class: 'card clear-card'}, face(i), labels(i), el('p', {class: 'fine'}, pWrong(i)), el('p', {class: 'fine id'}, idOf(i)));
 }
 
 function suspectRow(i) {
@@ -30,9 +26,9 @@ function findSuspects() {
     return words.every(word => text.includes(word));
   });
   list.page = 0;
-  const where = list.cell ? ` labelled ${className(list.cell[0])} with suggested label ${className(list.cell[1])}` : '';
+  const where = list.cell ? ` with given label ${className(list.cell[0])} and suggested label ${className(list.cell[1])}` : '';
   $('suspect-status').textContent = `${plural(list.matches.length, 'suspect')}${where}${words.length ? ' found' : ''}, most certain first.`;
-  showSuspects(list.matches);
+  showSuspects(list.cell || words.length ? list.matches : []);  // the clearest of all are shown above
   turnSuspects(0);
 }
 
