@@ -18,6 +18,7 @@ require("datasets", "huggingface")
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -41,8 +42,7 @@ WEIGHT = "dris_weight"  # in a batch: the weight of each draw
 class RecordDynamics(TrainerCallback):
     """Fill a `Recorder` while a Trainer trains a classifier, on one process or several.
 
-    Every epoch ends with a pass over all examples in eval mode (decision 4); one that `max_steps`
-    cuts short is not recorded.
+    Every epoch ends with a pass over all examples in eval mode; one cut short is not recorded.
 
     Args:
         recorder: What to fill, with record="all"; its ids are in the order of the data set.
@@ -70,10 +70,8 @@ class RecordDynamics(TrainerCallback):
                 "a Trainer shows no training batches and no features; make the recorder with "
                 'record="all" and without gradient_norm'
             )
-        self.recorder = recorder
+        self.recorder, self.collate, self.look = recorder, collate, look
         self.dataset = check_loader(DataLoader(dataset), recorder).dataset
-        self.collate = collate
-        self.look = look
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Refuse epochs of another run."""
@@ -88,11 +86,8 @@ class RecordDynamics(TrainerCallback):
             return
 
         def look(batch: Mapping[str, Any]) -> tuple[Any, Any, None]:
-            inputs = {
-                name: value.to(args.device) if hasattr(value, "to") else value
-                for name, value in batch.items()
-            }
-            return *(self.look or _classify)(model, inputs), None
+            moved = {n: v.to(args.device) if hasattr(v, "to") else v for n, v in batch.items()}
+            return *(self.look or _classify)(model, moved), None
 
         collate = self.collate
         if self.look is None:
@@ -110,7 +105,7 @@ class RecordDynamics(TrainerCallback):
 def preferred(model: nn.Module, batch: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     """Read a batch of TRL's RewardTrainer as two classes of which the first is right, for `look`.
 
-    The margin is then how much higher the chosen answer is rewarded; a swapped pair has a low one.
+    The margin is then how much higher the chosen answer is rewarded.
 
     >>> from types import SimpleNamespace
     >>> rewards = torch.tensor([[2.0], [0.5], [1.0], [3.0]])  # two chosen, then their rivals
@@ -146,11 +141,7 @@ def _columns_for(model: Any) -> list[str]:
 
 
 class WeightedTrainer(Trainer):
-    """A Trainer of classifiers on weighted draws: each batch's loss is mean(w·loss).
-
-    Takes all that `Trainer` takes, and a `sampler` made without rank and world_size: the Trainer
-    divides its batches among the processes. Evaluation is the Trainer's own.
-    """
+    """A Trainer of classifiers on a sampler's weighted draws: each batch's loss is mean(w·loss)."""
 
     def __init__(self, *args: Any, sampler: ImportanceSampler, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -180,7 +171,7 @@ class WeightedTrainer(Trainer):
             _Pairs(self.train_dataset, self.sampler.weights.tolist()),
             batch_size=self._train_batch_size,
             sampler=self.sampler,
-            collate_fn=_PairCollator(collate),
+            collate_fn=partial(_collate_pairs, collate),
             num_workers=self.args.dataloader_num_workers,
             pin_memory=self.args.dataloader_pin_memory,
             persistent_workers=self.args.dataloader_persistent_workers,
@@ -225,22 +216,13 @@ class _Pairs(torch.utils.data.Dataset[tuple[Any, float]]):
     def __len__(self) -> int:
         return len(self.weights)
 
-    def __getitem__(self, index: int) -> tuple[Any, float]:
-        return self.dataset[index], self.weights[index]
-
     def __getitems__(self, indices: list[int]) -> list[tuple[Any, float]]:
-        if not hasattr(self.dataset, "__getitems__"):
-            return [self[i] for i in indices]
-        examples = self.dataset.__getitems__(indices)
+        together = getattr(self.dataset, "__getitems__", None)
+        examples = together(indices) if together else [self.dataset[i] for i in indices]
         return list(zip(examples, (self.weights[i] for i in indices), strict=True))
 
 
-class _PairCollator:
-    """Collates the examples, and adds their weights."""
-
-    def __init__(self, collate: Collate) -> None:
-        self.collate = collate
-
-    def __call__(self, pairs: list[tuple[Any, float]]) -> dict[str, Any]:
-        batch = self.collate([example for example, _ in pairs])
-        return {**batch, WEIGHT: torch.tensor([weight for _, weight in pairs])}
+def _collate_pairs(collate: Collate, pairs: list[tuple[Any, float]]) -> dict[str, Any]:
+    """Collate the examples, and add their weights."""
+    batch = collate([example for example, _ in pairs])
+    return {**batch, WEIGHT: torch.tensor([weight for _, weight in pairs])}

@@ -56,10 +56,9 @@ def read_batch(batch: Any) -> tuple[Any, ...]:
 class RecordDynamics(Callback):
     """Fill a `Recorder` while a Trainer fits any LightningModule, on one process or several.
 
-    With `snapshot` every epoch ends with a pass over all examples in eval mode (decision 4).
-    Without it the training batches are recorded as they come, so each must bring ids. A recorder
-    with record="scored" takes both: sums from the training batches, one pass at the scored epoch.
-    Lightning's checkpoints hold the recorder.
+    With `snapshot` every epoch ends with a pass over all examples in eval mode; without it the
+    training batches are recorded, so each must bring ids. A recorder with record="scored" takes
+    both. Lightning's checkpoints hold the recorder.
 
     Args:
         recorder: What to fill; its ids are in the order of the data set.
@@ -88,8 +87,7 @@ class RecordDynamics(Callback):
             )
         self.recorder = recorder
         self.snapshot = None if snapshot is None else check_loader(snapshot, recorder)
-        self.logits = logits
-        self.read = read
+        self.logits, self.read = logits, read
         self._follows_training = snapshot is None or recorder.record == "scored"
         self._tap: Tap | None = None
 
@@ -187,9 +185,8 @@ class DistributedImportanceSampler(  # type: ignore[override]
 ):
     """An `ImportanceSampler` that reads its rank when used, and that Lightning leaves in place.
 
-    Lightning wraps every sampler but a `DistributedSampler` in one of its own, which would divide
-    the draws a second time. The options are those of `ImportanceSampler`; it may be made before
-    the processes are known.
+    Any sampler but a `DistributedSampler` Lightning wraps in one of its own, which would divide the
+    draws a second time.
 
     >>> sampler = DistributedImportanceSampler(Importance(np.array([0.5, 0.5]), "by hand", {}))
     >>> sampler.rank, sampler.world_size, len(sampler)

@@ -59,10 +59,7 @@ def evaluate(model: nn.Module) -> Iterator[None]:
 
 
 def record_pass(recorder: Recorder, model: nn.Module, loader: DataLoader[Any], look: Look) -> None:
-    """Record every example of the loader's data set once, in the order of the recorder's ids.
-
-    Each process looks at its share; `end_epoch` puts them together.
-    """
+    """Record this process's share of the loader's data set, in the order of the recorder's ids."""
     rank, world_size = rank_and_size()
     dataset: Any = loader.dataset
     mine = range(rank, len(dataset), world_size)

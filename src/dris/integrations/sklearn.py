@@ -44,8 +44,7 @@ HOW = ("drop", "weights", "importance")  # what becomes of a choice when a class
 class RobustSelector(BaseEstimator):
     """Choose which examples to train on, as `dris.clean` and `dris.prune` do.
 
-    Where the data are too few for a step, one warning says what was done instead: with fewer than
-    50 examples, or 200 and a share to keep, everything is kept.
+    Of fewer than 50 examples, or 200 and a share to keep, everything is kept, with a warning.
 
     Args:
         keep: Largest share of the examples to keep; None drops suspects only.
@@ -67,8 +66,6 @@ class RobustSelector(BaseEstimator):
         rule_: The rule that was used, "everything" where nothing is dropped.
         decision_: The whole `Decision`.
         classes_: The labels that occur.
-        n_features_in_: Number of features.
-        feature_names_in_: Their names, where X has some.
 
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(300) % 2
@@ -93,36 +90,28 @@ class RobustSelector(BaseEstimator):
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
-        self.keep = keep
-        self.rule = rule
-        self.how = how
-        self.proxies = proxies
-        self.epochs = epochs
-        self.model = model
-        self.ordinal = ordinal
-        self.store = store
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.keep, self.rule, self.how = keep, rule, how
+        self.proxies, self.epochs, self.model = proxies, epochs, model
+        self.ordinal, self.store = ordinal, store
+        self.random_state, self.n_jobs = random_state, n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose among these examples; labels may be numbers or text, X may be sparse.
 
-        Proxies see components of a wide sparse X, which never becomes dense. `sample_weight` scales
-        `weights_` and does not change the choice, except that 0 leaves an example out. Examples of
-        one of `groups`, such as a patient, stay in one fold of the proxies.
+        `sample_weight` scales `weights_` and does not change the choice, except that 0 leaves an
+        example out. Examples of one of `groups`, such as a patient, stay in one fold.
         """
         _check_how(self.how, self.keep)
         x, given = _validate(self, X, y)
         counts = _check_weights(sample_weight, x)
         at = np.flatnonzero(counts)
         self.classes_, labels = np.unique(given[at], return_inverse=True)
-        models = self.model if isinstance(self.model, list | tuple) else [self.model]
-        settings = Settings(
-            proxies=self.proxies,
-            epochs=self.epochs,
-            models=() if self.model is None else tuple(models),
-            seed=_seed(self.random_state),
-        )
+        models = self.model if isinstance(self.model, list | tuple) else (self.model,)
+        models = () if self.model is None else tuple(models)
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        settings = Settings(proxies=self.proxies, epochs=self.epochs, models=models, seed=int(seed))
         table = sparse_table(x[at]) if hasattr(x, "tocsr") else as_single(x[at])
         data = LabelledData.of(table, labels, classes=tuple(map(str, self.classes_)), ids=at)
         if table.shape[1] < x.shape[1]:
@@ -185,8 +174,7 @@ def _has(method: str) -> Callable[[Any], bool]:
 class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Fit a classifier on the examples that `RobustSelector` keeps, or weights.
 
-    The options and attributes of `RobustSelector` are the same here. The estimator is cloned and
-    sees X as it was given, frames as frames, sparse matrices as sparse ones.
+    Its options and attributes are the same here. The estimator sees X as it was given.
 
     Args:
         estimator: Any classifier; one that takes `sample_weight` unless how="drop" and no weights
@@ -220,33 +208,30 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
-        self.keep = keep
-        self.rule = rule
-        self.how = how
-        self.proxies = proxies
-        self.epochs = epochs
-        self.model = model
-        self.ordinal = ordinal
-        self.store = store
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.keep, self.rule, self.how = keep, rule, how
+        self.proxies, self.epochs, self.model = proxies, epochs, model
+        self.ordinal, self.store = ordinal, store
+        self.random_state, self.n_jobs = random_state, n_jobs
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
     ) -> Self:
         """Choose among the examples, and fit a clone of the estimator on the kept.
 
-        Examples of one of `groups`, such as a patient, stay in one fold of the proxies; where the
-        estimator's `fit` takes `groups`, it gets them as well. `sample_weight` and whatever else
-        its `fit` takes reach the estimator for the kept; with metadata routing it gets what it
-        requests by `set_fit_request`.
+        `sample_weight`, `groups` and whatever else its `fit` takes reach the estimator for the
+        kept; with metadata routing it gets what it requests by `set_fit_request`.
         """
         if isinstance(self.estimator, type) or not is_classifier(self.estimator):
             raise InputError(
                 f"estimator must be a classifier, got {self.estimator!r}; pass one such as "
                 "LogisticRegression()"
             )
-        params = self._route(sample_weight, groups, fit_params)
+        named = {"sample_weight": sample_weight, "groups": groups}
+        params = fit_params | {name: one for name, one in named.items() if one is not None}
+        if get_config()["enable_metadata_routing"]:
+            params = dict(process_routing(self, "fit", **params).estimator.fit)
+        elif not has_fit_parameter(self.estimator, "groups"):
+            params.pop("groups", None)
         _check_how(self.how, self.keep)
         weighted = self.how != "drop" or "sample_weight" in params
         if weighted and not has_fit_parameter(self.estimator, "sample_weight"):
@@ -267,16 +252,6 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             some["sample_weight"] = self.weights_[kept]
         self.estimator_ = clone(self.estimator).fit(_rows(X, kept), given[kept], **some)
         return self
-
-    def _route(self, sample_weight: Any, groups: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """Pick what is meant for the estimator's `fit`."""
-        given = {"sample_weight": sample_weight, "groups": groups}
-        params = fit_params | {name: one for name, one in given.items() if one is not None}
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", **params).estimator.fit)
-        if not has_fit_parameter(self.estimator, "groups"):
-            params.pop("groups", None)
-        return params
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Route weights to this estimator, and to the one within what it requests."""
@@ -365,9 +340,3 @@ def _without_data(state: dict[str, Any]) -> dict[str, Any]:
     small = replace(decision, data=replace(decision.data, x=bare, features=()), ensemble=None)
     vars(small)["neighbours"] = decision.neighbours  # told from the features
     return {**state, "decision_": small}
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, int | np.integer):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))

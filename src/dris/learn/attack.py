@@ -52,10 +52,9 @@ def attacker_norms(
     store: Store | str | Path | None = None,
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
-    """Gradient norm of each example under an attacker trained on the true labels.
+    """Last-layer gradient norm of each example under an attacker trained on the true labels.
 
-    The attacker's random streams are its own, never a proxy's; its scored epoch is its last unless
-    the recipe says otherwise. The gradient is that of the last layer.
+    Its random streams are its own; its scored epoch is its last unless the recipe says otherwise.
     """
     data = check_inputs(x)
     refuse_other_index(x, y)
@@ -87,8 +86,7 @@ def corrupt_labels(
 ) -> NoisyLabels:
     """Flip ⌊rate·n⌋ of the n labels that are not trusted, by any kind of `flip_labels`.
 
-    The targeted attacker is a small network on the given labels; `instance` noise follows random
-    projections of the standardized features; for `transition` the matrix decides, not the rate.
+    For `transition` the matrix decides, not the rate.
     """
     places = np.flatnonzero(~data.trusted)
     if places.size < 2:

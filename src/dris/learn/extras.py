@@ -7,19 +7,11 @@ from dris.core.errors import InputError
 
 
 class MissingExtraError(ModuleNotFoundError, InputError):
-    """An optional package is not installed; the message says what to install.
-
-    It is an `InputError`, so that the command line prints its sentence, and a
-    `ModuleNotFoundError`, so that `try: ... except ImportError:` works as everywhere.
-    """
+    """An optional package is not installed; the message says what to install."""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional module, or say which extra of dris brings it.
-
-    A module that is installed and fails while it loads raises its own error: installing the
-    extra again would not help.
-    """
+    """Import an optional module, or say which extra of dris brings it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -29,8 +29,7 @@ def nested_heads(
 ) -> Floats:
     """Class probabilities inside every fold, (fold, N, C), by heads trained in one stack.
 
-    At [f], a row of another fold g has those of the head that saw neither f nor g; a row of f has
-    those of the head that saw all rows but f's. `x` is as `as_features` prepares it.
+    At [f], a row of another fold g has those of the head that saw neither f nor g.
 
     >>> x = np.array([[-1.0, 1.0], [1.0, 1.0]] * 8, dtype=np.float32)
     >>> nested_heads(x, np.array([0, 1] * 8), np.arange(16) // 4, 2, head=Head()).shape
@@ -61,10 +60,7 @@ def nested_trees(
     known: Floats | None = None,
     seed: int = 0,
 ) -> Floats:
-    """The same by boosted trees on a table's raw columns.
-
-    `known` (N, C) are the probabilities of trees that saw all rows but their fold's, if there are.
-    """
+    """The same by boosted trees; `known` (N, C) are those that saw all rows but their fold's."""
     left_out = _left_out(fold)
     out = np.empty((left_out[-1][0] + 1, len(labels), classes), dtype=np.float32)
     if known is not None:
@@ -72,8 +68,7 @@ def nested_trees(
         left_out = [(f, g) for f, g in left_out if f != g]
     for f, g in left_out:
         at = np.flatnonzero(np.isin(fold, (f, g)))
-        names = (seed, "nested trees", f, g)
-        p = grow(x, labels, _rows(fold, (f, g)), at, classes, names)
+        p = grow(x, labels, _rows(fold, (f, g)), at, classes, (seed, "nested trees", f, g))
         out[np.where(fold[at] == f, g, f), at] = p
     return out
 

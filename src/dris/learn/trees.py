@@ -1,12 +1,12 @@
 """Boosted trees on a table's raw columns: out-of-fold probabilities beside those of the heads.
 
 They see what heads cannot: steps, gaps and columns that matter together. They take three to five
-times as long as the heads, so they are left out where they earn little: many classes cost a tree
-each, and sparse, wide or encoded features are what linear models read best.
+times as long, so they are left out where they earn little: of many classes, or of wide features.
 """
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,6 @@ Floats = NDArray[np.float32]
 Positions = NDArray[np.integer]
 MAX_CLASSES = 25
 MAX_COLUMNS = 256
-
-
 # A tree per class and iteration, on at most so many rows of a fold. Twice as many leaves and
 # iterations cost twice as much, and memorise more wrong labels.
 ROWS = 20_000
@@ -55,30 +53,23 @@ def tree_probabilities(
 ) -> Floats:
     """Each row's class probabilities from trees that did not train on its fold, (N, C).
 
-    In `x` NaN is a gap; `fold` is the heads' own. `tick` is called after each fold, and the store
-    keeps it. With `ids` the same bytes whatever the order of rows. One fold after the other:
-    scikit-learn changes the filters of warnings while it grows, which threads would tear.
+    In `x` NaN is a gap. `tick` is called after each fold, and the store keeps it. With `ids` the
+    same bytes whatever the order of rows.
     """
     order = np.arange(len(labels)) if ids is None else np.argsort(np.asarray(ids), kind="stable")
-    back = np.argsort(order)
     y, place = np.asarray(labels)[order], np.asarray(fold)[order]
     table = x if ids is None else x[order]
     kept = Store(store) if isinstance(store, str | Path) else store
     key = {} if kept is None else _key(table, y, place, classes, seed)
     out = np.empty((len(y), classes), dtype=np.float32)
 
-    def one(f: int) -> None:
+    # Not in threads: scikit-learn changes the filters of warnings while it grows.
+    for f in np.unique(place).tolist():
         rows, outside = np.flatnonzero(place != f), np.flatnonzero(place == f)
-
-        def grown() -> Floats:
-            return grow(table, y, rows, outside, classes, (seed, "trees", f))
-
+        grown = partial(grow, table, y, rows, outside, classes, (seed, "trees", f))
         out[outside] = grown() if kept is None else _keep(kept, {**key, "fold": f}, grown)
         tick()
-
-    for f in np.unique(place).tolist():
-        one(f)
-    return out[back]
+    return out[np.argsort(order)]
 
 
 def grow(
@@ -87,12 +78,9 @@ def grow(
     rows: Positions,
     asked: Positions,
     classes: int,
-    stream: tuple[int | str, ...],
+    stream: tuple[int | str, ...],  # the seed, and the name of what is drawn
 ) -> Floats:
-    """The class probabilities of the rows at `asked` by trees grown on those at `rows`.
-
-    `stream` is the seed and the name of what is drawn.
-    """
+    """The class probabilities of the rows at `asked` by trees grown on those at `rows`."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 

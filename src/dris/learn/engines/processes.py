@@ -109,21 +109,16 @@ def settle(path: Sequence[str]) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Let a process that only trains reuse its memory instead of handing it back at every step.
-
-    Networks allocate and free the same hundreds of megabytes at each step; returning them to the
-    system takes a good part of MobileNetV2's time. Only glibc has these switches.
-    """
+    """Let a process that only trains reuse its memory instead of handing it back at every step."""
     _glibc("mallopt", _MMAP_MAX, 0)
     _glibc("mallopt", _TRIM_THRESHOLD, 2**31 - 1)
     _glibc("mallopt", _TOP_PAD, 2**28)
 
 
 def give_back_memory() -> None:
-    """Hand memory back to the system as soon as it is freed, for a process that trains no more.
+    """Hand memory back as soon as it is freed, for a process that trains no more.
 
-    Many arrays of a few megabytes leave gaps behind that the next ones do not fit: a quarter of
-    all that scoring a million rows took.
+    Gaps that the next arrays do not fit were a quarter of what scoring a million rows took.
     """
     _glibc("mallopt", _MMAP_THRESHOLD, 1 << 20)
     _glibc("malloc_trim", 0)

@@ -1,10 +1,6 @@
 """Tasks on an engine: in processes here, or on the nodes of a Ray cluster.
 
-On Ray, what tasks share is sent once and what dies is run again.
-
-Whatever several tasks share lies once in Ray's object store, and tasks read its arrays where they
-lie. Results come back one by one. A task whose process or node dies is run again from its
-beginning, which for a training with a store that its node sees is its last full epoch.
+On Ray, what tasks share is sent once, and a task whose process or node dies is run again.
 """
 
 import logging
@@ -43,8 +39,7 @@ def run_all(
 ) -> list[Any]:
     """`function(*task, tick)` for every task; the results in the order of the tasks.
 
-    `folder`, if given, is what tasks read and write by this very path: the nodes of a cluster must
-    see it.
+    The nodes of a cluster must see the `folder`, if given, by this very path.
 
     >>> run_all(lambda a, tick: a + 1, [(1,), (2,)], workers=1)
     [2, 3]
@@ -59,14 +54,18 @@ def run_all(
 
 
 def connect(engine: Engine) -> ModuleType:
-    """Ray, connected to the engine's cluster; it stays so until the process ends.
-
-    A connection that is there is used: whoever called `ray.init` decides how.
-    """
+    """Ray, connected to the engine's cluster, or as whoever called `ray.init` decided."""
     ray = require("ray", "ray")
     address = engine.address or os.environ.get("RAY_ADDRESS")
     if ray.is_initialized():
-        _refuse_another(ray, engine.address)
+        at = engine.address
+        if at not in (None, "auto", "local") and not str(at).startswith(_CLIENT):
+            there = str(ray.get_runtime_context().gcs_address)
+            if _resolve(str(at)) != _resolve(there):
+                raise InputError(
+                    f"this process is connected to Ray at {there} and not at {at}; "
+                    "call ray.shutdown() first"
+                )
         return ray
     if address not in (None, "auto", "local"):
         _refuse_unreachable(address)
@@ -81,18 +80,6 @@ def connect(engine: Engine) -> ModuleType:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"Ray cannot be used at {address or 'this machine'}: {reason}") from error
     return ray
-
-
-def _refuse_another(ray: ModuleType, address: str | None) -> None:
-    """Raise if Ray is already connected elsewhere."""
-    if address in (None, "auto", "local") or str(address).startswith(_CLIENT):
-        return
-    there = str(ray.get_runtime_context().gcs_address)
-    if _resolve(str(address)) != _resolve(there):
-        raise InputError(
-            f"this process is connected to Ray at {there} and not at {address}; "
-            "call ray.shutdown() first"
-        )
 
 
 def _resolve(address: str) -> tuple[str, str]:
@@ -145,9 +132,8 @@ def run_on_ray(
 ) -> list[Any]:
     """`function(*task, tick)` for every task, on the cluster; results in the order of the tasks.
 
-    Progress counts the ticks of tasks that have ended: nodes may share no disk to count on. At
-    most `workers` tasks run at a time. A node that does not see the `mark` is an error.
-    `arrived(task, result)` is called here when a result comes; what it returns is kept instead.
+    Progress counts the ticks of tasks that have ended. A node that does not see the `mark` is an
+    error. What `arrived(task, result)` returns is kept in place of the result.
     """
     ray = connect(engine)
     _warn_if_none_fits(ray, engine)
@@ -190,23 +176,18 @@ def _run_task(
             f"the node at {host} does not see {mark.parent}, where results are kept; "
             "name one on a disk that all nodes share, by its whole path"
         )
-    ticks = 0
-
-    def tick() -> None:
-        nonlocal ticks
-        ticks += 1
-
-    result = function(*arguments, tick)
-    return ticks, result
+    ticks: list[None] = []
+    result = function(*arguments, lambda: ticks.append(None))
+    return len(ticks), result
 
 
 def _sender(ray: ModuleType, tasks: Sequence[tuple[Any, ...]]) -> Callable[[Any], Any]:
     """A function that sends what several tasks share once, by identity."""
-    shared = {i for i, n in Counter(id(a) for task in tasks for a in task).items() if n > 1}
+    times = Counter(id(argument) for task in tasks for argument in task)
     sent: dict[int, Any] = {}
 
     def send(argument: Any) -> Any:
-        if id(argument) not in shared:
+        if times[id(argument)] == 1:
             return argument
         if id(argument) not in sent:
             sent[id(argument)] = ray.put(argument)
@@ -218,7 +199,7 @@ def _sender(ray: ModuleType, tasks: Sequence[tuple[Any, ...]]) -> Callable[[Any]
 def _receive(ray: ModuleType, ref: Any, which: str, engine: Engine) -> tuple[int, Any]:
     """What a task has sent back; its own error is raised as if it had run here."""
     try:
-        count, result = ray.get(ref)
+        return ray.get(ref)  # type: ignore[no-any-return]
     except ray.exceptions.RayTaskError as error:
         raise (error.cause if isinstance(error.cause, Exception) else error) from error
     except ray.exceptions.RayError as error:
@@ -228,7 +209,6 @@ def _receive(ray: ModuleType, ref: Any, which: str, engine: Engine) -> tuple[int
             f"({type(error).__name__}: {reason}); what is finished is kept in the store if there "
             "is one, so mend the cluster and run the same again, or allow more retries"
         ) from error
-    return count, result
 
 
 def _warn_if_none_fits(ray: ModuleType, engine: Engine) -> None:

@@ -4,9 +4,9 @@
     rank     all slices of one bucket together; ranks are written in the order of the slices
     collect  each piece again: its slices of ranks, put back into the order of its rows
 
-The buckets come from the merged histograms, so each holds about `BUCKET` losses, whatever their
-distribution; a single value with more than that has one rank, and nothing to sort. No position is
-ever written: sorting a piece a second time gives the same order, ties apart, which share a rank.
+The buckets come from the merged histograms, so each holds about `BUCKET` losses; a single value
+with more than that has one rank, and nothing to sort. No position is ever written: sorting a piece
+a second time gives the same order, ties apart, which share a rank.
 """
 
 from collections.abc import Iterator, Sequence

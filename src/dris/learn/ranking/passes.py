@@ -23,11 +23,7 @@ Histograms = dict[int, Histogram]  # by proxy
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Where the passes keep their files, and how their tasks are run.
-
-    Tasks hand results over through files in `folder` alone: any process that sees the folder and
-    the shards may run one, and one whose file is there already need not run again.
-    """
+    """Where tasks leave their files, through which alone they hand results over; how they run."""
 
     shards: tuple[Shard, ...]
     folder: Path
@@ -46,15 +42,8 @@ class Passes:
         """One pass: `function(*task, tick)` for each task; all together tick so many times."""
         if not tasks:
             return []
-        return run_all(
-            function,
-            tasks,
-            workers=self.workers,
-            progress=self.progress,
-            total=ticks,
-            engine=self.engine,
-            folder=self.folder,
-        )
+        how: dict[str, Any] = {"workers": self.workers, "progress": self.progress, "total": ticks}
+        return run_all(function, tasks, engine=self.engine, folder=self.folder, **how)
 
     def each_shard(
         self, function: Callable[..., Any], files: Sequence[Path], *arguments: Any

@@ -5,13 +5,12 @@
     look up  the rank of each loss in the merged histograms, the variance over proxies, written
 
 What a pass leaves is in files under OUT/.dris-rank, so that a killed run goes on where it
-was, and tasks may run anywhere that sees the folder; finished shards go from there to OUT together.
-With `exact` the look-up becomes a sort on disk (`disk_sort`); with `keep` last passes find the cut
-by counting, break ties at it by the hash and write the ids of the highest scores.
+was; finished shards go from there to OUT together. With `exact` the look-up becomes a sort on disk
+(`disk_sort`); with `keep` last passes find the cut by counting, and write the highest scores.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
@@ -60,10 +59,6 @@ class Kept:
     tied: int  # how many of the kept have exactly this score and were preferred over equals
     files: tuple[Path, ...]  # the shards with the ids of the kept examples and their scores
 
-    def to_dict(self) -> dict[str, Any]:
-        """As values that JSON can hold."""
-        return {**asdict(self), "files": [str(file) for file in self.files]}
-
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
@@ -71,15 +66,12 @@ class Ranked:
 
     examples: int  # N
     proxies: int  # K
-    # whether ranks come from a sort; those of histograms are exact where the error is 0
-    exact: bool
-    # e_k, never exceeded by the error of a normalized rank of proxy k
-    rank_errors: tuple[float, ...]
+    exact: bool  # ranks come from a sort; those of histograms are exact where the error is 0
+    rank_errors: tuple[float, ...]  # no normalized rank of proxy k is off by more than the k-th
     variance_error: float  # never exceeded by the error of a rank variance
     passes: int  # how often the losses were read
-    # the shards with id, rank_variance and mean_rank, one for each that was read
-    scores: tuple[Path, ...]
-    kept: Kept | None = None  # what was kept; None when nothing was asked for
+    scores: tuple[Path, ...]  # with id, rank_variance and mean_rank, one for each shard
+    kept: Kept | None = None
 
     @property
     def rank_error(self) -> float:
@@ -88,13 +80,8 @@ class Ranked:
 
     def to_dict(self) -> dict[str, Any]:
         """As values that JSON can hold."""
-        return {
-            **asdict(self),
-            "rank_errors": list(self.rank_errors),
-            "rank_error": self.rank_error,
-            "scores": [str(path) for path in self.scores],
-            "kept": None if self.kept is None else self.kept.to_dict(),
-        }
+        plain = json.loads(json.dumps(asdict(self), default=str))
+        return {**plain, "rank_error": self.rank_error}
 
 
 def rank_shards(
@@ -114,10 +101,9 @@ def rank_shards(
 ) -> Ranked:
     """Rank variance and mean rank of losses in Parquet shards, in memory independent of N.
 
-    Larger rank variance: the proxies disagree more. Ranks come from histograms, and how far they
-    may be off is read off these and written into every shard; with `exact` they come from a sort
-    on disk, equal bit for bit to `rank_variance` in memory. Called again after a kill it goes on
-    where it was, and ends in the same bytes.
+    Ranks come from histograms, and how far they may be off is written into every shard; with
+    `exact` they come from a sort on disk, equal bit for bit to `rank_variance` in memory. Called
+    again after a kill it goes on where it was, and ends in the same bytes.
 
     Args:
         paths: Parquet files, a pattern, or a folder of them.
@@ -130,8 +116,7 @@ def rank_shards(
         seed: Breaks ties at the cut.
         force: Begin anew, and replace what another call wrote in `out`; nothing else ever is.
         workers: Processes; all cores by default.
-        engine: "local", or "ray": a task per shard and pass, on nodes that all see the shards and
-            `out` by the same paths.
+        engine: "local", or "ray", on nodes that all see the shards and `out` by the same paths.
         progress: Called with what is done and all there is to do, anew in each pass.
     """
     shards = open_shards(paths, id=id, losses=losses)
@@ -147,14 +132,22 @@ def rank_shards(
     writer = OWN.reading(*(shard.path for shard in shards))
     _refuse_others(folder, plan, writer, force=force)
     with scratch(passes.folder, wait=False):
-        _begin(folder, plan, writer, force=force)
+        remove_left(folder)
+        if force or not _is_known(folder, plan):
+            empty_scratch(passes.folder)
+            for file in [*_results(folder), folder / DONE]:
+                writer.remove(file)
+            writer.write(folder / PLAN, [plan])
         done = folder / DONE
         scores = _name_shards(folder, "scores", len(shards))
         if not all(path.exists() for path in (done, *scores)):
             result = _rank(passes, scores, exact=exact, bits=bits)
             _publish(passes, scores, writer)
             writer.write(done, [json.dumps(result, sort_keys=True, indent=1).encode()])
-        result = _read_back(done)
+        with reading(done, "file of dris rank"):
+            read = from_json(done.read_bytes())
+            read["rank_errors"] = tuple(map(float, read["rank_errors"]))
+            result = {name: read[name] for name in _RESULT}
         kept = None
         if keep is not None:
             targets = _name_shards(folder, "kept", len(shards))
@@ -163,14 +156,6 @@ def rank_shards(
             _publish(passes, targets, writer)
             kept = replace(kept, files=tuple(targets))
     return Ranked(**result, scores=tuple(scores), kept=kept)
-
-
-def _read_back(done: Path) -> dict[str, Any]:
-    """The result as it was written down."""
-    with reading(done, "file of dris rank"):
-        result = from_json(done.read_bytes())
-        result["rank_errors"] = tuple(map(float, result["rank_errors"]))
-        return {name: result[name] for name in _RESULT}
 
 
 def _rank(passes: Passes, scores: list[Path], *, exact: bool, bits: int) -> dict[str, Any]:
@@ -200,7 +185,7 @@ def _score_shard(
     shard: Shard,
     file: Path,
     folder: Path,
-    result: Mapping[str, Any],
+    result: dict[str, Any],
     levels: int,
     bits: int,
     tick: Ticker,
@@ -225,34 +210,20 @@ def _score_shard(
 def _plan(shards: Sequence[Shard], *, exact: bool, bits: int) -> bytes:
     """All that the scores depend on, as text."""
     Grid.whole(np.dtype(np.uint32), bits=bits)  # refuses a number of bits that cannot be
-    files = []
-    for shard in shards:
-        state = shard.path.stat()
-        files.append([shard.path.name, shard.rows, state.st_size, state.st_mtime_ns])
+    states = [(shard, shard.path.stat()) for shard in shards]
+    files = [[s.path.name, s.rows, state.st_size, state.st_mtime_ns] for s, state in states]
     one = shards[0]
     plan = {"format": FORMAT, "shards": files, "id": one.id, "losses": one.columns}
     return json.dumps({**plan, "exact": exact, "bits": bits}, sort_keys=True, indent=1).encode()
 
 
 def _refuse_others(folder: Path, plan: bytes, writer: Writer, *, force: bool) -> None:
-    """Refuse a folder that holds another plan's results, or files that are not ours."""
     writer.refuse(folder / PLAN, folder / DONE, *_results(folder))
     if _results(folder) and not force and not _is_known(folder, plan):
         raise InputError(
             f"{folder} holds scores of other shards or options; pass `force=True` to "
-            "replace them, or "
-            "name another folder"
+            "replace them, or name another folder"
         )
-
-
-def _begin(folder: Path, plan: bytes, writer: Writer, *, force: bool) -> None:
-    """Continue with this plan, or begin anew; what a killed process left is removed."""
-    remove_left(folder)
-    if force or not _is_known(folder, plan):
-        empty_scratch(folder / SCRATCH)
-        for file in [*_results(folder), folder / DONE]:
-            writer.remove(file)
-        writer.write(folder / PLAN, [plan])
 
 
 def _is_known(folder: Path, plan: bytes) -> bool:
@@ -267,8 +238,7 @@ def _results(folder: Path) -> list[Path]:
 
 def _publish(passes: Passes, targets: Sequence[Path], writer: Writer) -> None:
     """Give the shards that lie in scratch space their names, all together."""
-    pairs = [(passes.folder / target.name, target) for target in targets]
-    fresh = {old: new for old, new in pairs if old.exists()}
+    fresh = {old: target for target in targets if (old := passes.folder / target.name).exists()}
     quiet = replace(passes, progress=None)
     sums = quiet.run(_digest, [(path,) for path in fresh], ticks=len(fresh))
     writer.publish(fresh, digests=dict(zip(fresh, sums, strict=True)))
@@ -296,19 +266,16 @@ class _Cut:
 def keep_top_shards(
     passes: Passes, scores: list[Path], targets: list[Path], *, fraction: float, seed: int
 ) -> Kept:
-    """Keep the ⌊αN⌋ highest rank variances: the very examples that `keep_top` keeps in memory.
-
-    Each target becomes a shard of the ids kept from the shard of scores in its place.
-    """
+    """Keep the ⌊αN⌋ highest rank variances: the very examples that `keep_top` keeps in memory."""
     n = passes.examples
+    ticks = sum(shard.pieces for shard in passes.shards)
     count = count_of(fraction, n)
     grid = Grid.whole(np.dtype(np.uint64), bits=_BITS)
 
     def count_all(grid: Grid, cut: _Cut | None) -> Histogram:
         tasks = [(file, grid, cut) for file in scores]
-        ticks = sum(shard.pieces for shard in passes.shards)
-        histograms: list[Histogram] = passes.run(_count, tasks, ticks=ticks)
-        return reduce(merge_histograms, histograms)
+        merged: Histogram = reduce(merge_histograms, passes.run(_count, tasks, ticks=ticks))
+        return merged
 
     place = key_at(n - count, grid, partial(count_all, cut=None))
     wanted = count - (n - place.below - place.equal)
@@ -318,9 +285,8 @@ def keep_top_shards(
         cut = _Cut(place.key, last.key, seed)
     cut_score = float(values_of(np.array([place.key], dtype=np.uint64))[0])
     note = {"keep": fraction, "seed": seed, "kept": count, "examples": n, "cut": cut_score}
-    tasks = list(zip(passes.shards, scores, targets, strict=True))
-    ticks = sum(shard.pieces for shard in passes.shards)
-    passes.run(_keep, [(*task, cut, note) for task in tasks], ticks=ticks)
+    files = zip(passes.shards, scores, targets, strict=True)
+    passes.run(_keep, [(*each, cut, note) for each in files], ticks=ticks)
     return Kept(count, cut_score, wanted if wanted < place.equal else 0, tuple(targets))
 
 

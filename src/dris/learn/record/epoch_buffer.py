@@ -22,9 +22,9 @@ class EpochBuffer:
         self._columns = {n: np.zeros(examples, dtype=_DTYPES.get(n, dtype)) for n in names}
         self._turn = np.zeros(examples, dtype=np.int32)  # 0 where nothing was seen yet
         self.count = 0
-        self._shape = (max(1, _WAITING // classes), classes)
-        self._dtype = dtype
-        self._queue: _Queue | None = None
+        self._shape, self._dtype = (max(1, _WAITING // classes), classes), dtype
+        self._queue: tuple[NDArray[Any], ...] = ()  # positions, labels, logits, lengths that wait
+        self._waiting = 0
 
     @property
     def complete(self) -> bool:
@@ -62,42 +62,38 @@ class EpochBuffer:
         lengths: NDArray[np.float64] | None,
     ) -> None:
         """Take in a claimed batch; `lengths` are the ‖(φ, 1)‖ of its features, if recorded."""
-        if self._queue is None:
-            self._queue = _Queue(self._shape, self._dtype)
-        queue = self._queue
-        for start in range(0, len(positions), len(queue.positions)):
-            rows = slice(start, start + len(queue.positions))
-            end = queue.size + len(positions[rows])
-            if end > len(queue.positions):
-                self._compute(queue)
-                end = len(positions[rows])
-            to = slice(queue.size, end)
-            queue.positions[to] = positions[rows]
-            queue.labels[to] = labels[rows]
-            queue.logits[to] = logits[rows]
-            if lengths is not None:
-                queue.lengths[to] = lengths[rows]
-            queue.size = end
+        room = self._shape[0]
+        if not self._queue:
+            whole, kinds = np.empty(self._shape, dtype=self._dtype), (np.intp, np.int64)
+            self._queue = (*(np.empty(room, dtype=kind) for kind in kinds), whole, np.empty(room))
+        batch = [positions, labels, logits] + ([] if lengths is None else [lengths])
+        for start in range(0, len(positions), room):
+            rows = slice(start, start + room)
+            size = len(positions[rows])
+            if self._waiting + size > room:
+                self._compute()
+            to = slice(self._waiting, self._waiting + size)
+            for held, given in zip(self._queue, batch, strict=False):
+                held[to] = given[rows]
+            self._waiting += size
 
     def columns(self) -> dict[str, Column]:
         """The columns so far; what was not seen holds zeros."""
-        if self._queue is not None:
-            self._compute(self._queue)
-            self._queue = None
+        if self._queue:
+            self._compute()
+            self._queue = ()
         return self._columns
 
-    def _compute(self, queue: "_Queue") -> None:
-        waiting = slice(0, queue.size)
-        at = queue.positions[waiting]
-        work = trajectories_of if "loss" in self._columns else margins_of
-        made = work(queue.logits[waiting], queue.labels[waiting])
+    def _compute(self) -> None:
+        at, labels, logits, lengths = (held[: self._waiting] for held in self._queue)
+        made = (trajectories_of if "loss" in self._columns else margins_of)(logits, labels)
         if "gradient_norm" in self._columns:
-            made["gradient_norm"] = made["error_norm"] * queue.lengths[waiting]
+            made["gradient_norm"] = made["error_norm"] * lengths
         if "rival" in self._columns:
-            made["rival"] = rivals_of(queue.logits[waiting], queue.labels[waiting])
+            made["rival"] = rivals_of(logits, labels)
         for name, column in self._columns.items():
             column[at] = made[name]
-        queue.size = 0
+        self._waiting = 0
 
     def clash(self, other: "EpochBuffer") -> int | None:
         """The first position that both have seen with different values, None when there is none."""
@@ -119,15 +115,3 @@ class EpochBuffer:
     def state(self) -> dict[str, NDArray[Any]]:
         """All of it, as (N,) arrays of its own."""
         return {"seen": self.seen, **{n: c.copy() for n, c in self.columns().items()}}
-
-
-class _Queue:
-    """Room for the rows that wait to be worked out."""
-
-    def __init__(self, shape: tuple[int, int], dtype: Any) -> None:
-        rows, _ = shape
-        self.size = 0
-        self.positions = np.empty(rows, dtype=np.intp)
-        self.labels = np.empty(rows, dtype=np.int64)
-        self.logits = np.empty(shape, dtype=dtype)
-        self.lengths = np.empty(rows)

@@ -39,7 +39,8 @@ def logits_of(estimator: Any, x: Matrix) -> Matrix:
         return as_logits(_hidden(estimator, x) @ estimator.coefs_[-1] + estimator.intercepts_[-1])
     if hasattr(estimator, "decision_function"):
         return as_logits(estimator.decision_function(x))
-    return probabilities_as_logits(estimator.predict_proba(x))
+    p = estimator.predict_proba(x)
+    return np.asarray(np.log(np.maximum(p, np.finfo(p.dtype).tiny)))  # no probability is 0
 
 
 def as_logits(values: Matrix) -> Matrix:
@@ -50,11 +51,6 @@ def as_logits(values: Matrix) -> Matrix:
     """
     z = values[:, None] if values.ndim == 1 else values
     return np.concatenate((-z / 2, z / 2), axis=1) if z.shape[1] == 1 else z
-
-
-def probabilities_as_logits(p: Matrix) -> Matrix:
-    """Logarithms of probabilities, with zero read as the smallest positive normal number."""
-    return np.asarray(np.log(np.maximum(p, np.finfo(p.dtype).tiny)))
 
 
 def penultimate_of(estimator: Any, x: Matrix) -> Matrix:

@@ -1,9 +1,9 @@
 """Which fold each example is in, and how the models of a proxy's folds are joined.
 
 With F folds a proxy is F models. An example's values *in fold* are the mean over the F − 1 of
-them that trained on it (loss, margin, error norm, gradient norm); it counts as correct where that
-mean margin is above 0, and its rival is the class that most of them name, of equals the first.
-Its values *out of fold* come from the one model that did not train on it.
+them that trained on it; it counts as correct where that mean margin is above 0, and its rival is
+the class that most of them name, of equals the first. Its values *out of fold* come from the one
+model that did not train on it.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,10 @@ MIN_DISTINCT_SHARE = 0.5
 def folds_of(
     labels: NDArray[np.int64], together: Positions, folds: int, *, rng: np.random.Generator
 ) -> Positions:
-    """The fold, 0..F-1, of each example.
+    """The fold, 0..F-1, of each example; those with the same number in `together` share one.
 
-    Examples with the same number in `together` share one: no model may have seen the copy of a row
-    that is out of its fold. Folds are equally large but for one, unless a group is more than a
-    fold holds, and hold as many examples of each label as they can.
+    Folds are equally large but for one, unless a group is more than a fold holds, and hold as many
+    examples of each label as they can.
 
     >>> fold = folds_of(np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5, 4, 7]), 2,
     ...                 rng=np.random.default_rng(0))
@@ -60,10 +59,7 @@ def folds_of(
 
 
 def _deal(filled: Positions, count: int) -> Positions:
-    """A fold for each of `count` examples in a row, so that folds end up equal and even.
-
-    Fold f's slots are spread evenly over the row; without copies that is 0, 1, …, F-1, 0, 1, ….
-    """
+    """A fold for each of `count` examples in a row, so that folds end up equal and even."""
     wanted = np.zeros(len(filled), dtype=np.int64)
     left, by_size = count, np.argsort(filled, kind="stable")
     # Fill the emptiest to the level of the next, then all alike: water into unequal glasses.
@@ -158,8 +154,7 @@ def rows_together(x: Any, groups: Positions | None, n: int) -> Positions:
 def copies_in(x: NDArray[Any]) -> Positions:
     """For each row the position of the first row equal to it, in float32 (by a 64-bit hash).
 
-    Where fewer than half of the rows are distinct, equal ones are chance meetings of coarse columns
-    and no copies: each row stands for itself, else no model would know its kind.
+    Where fewer than half of the rows are distinct, equal ones are chance and no copies.
     """
     _, first, inverse = np.unique(_hashes(x), return_index=True, return_inverse=True)
     if first.size < MIN_DISTINCT_SHARE * inverse.size:
@@ -169,18 +164,14 @@ def copies_in(x: NDArray[Any]) -> Positions:
 
 def _hashes(x: NDArray[Any]) -> NDArray[np.uint64]:
     flat = x.reshape(len(x), -1)
-    salt = _salt(flat.shape[1])
+    # An odd number for each column, the same in every run.
+    salt = rng_for(0, "copies").integers(2**63, size=flat.shape[1], dtype=np.uint64) | np.uint64(1)
     out = np.empty(len(flat), dtype=np.uint64)
     step = max(1, _AT_ONCE // flat.shape[1])
     for a in range(0, len(flat), step):
         single = flat[a : a + step].astype(np.float32, order="C") + np.float32(0)  # so that -0 is 0
         out[a : a + step] = _mix(single.view(np.uint32)) @ salt
     return out
-
-
-def _salt(columns: int) -> NDArray[np.uint64]:
-    """An odd number for each column, the same in every run."""
-    return rng_for(0, "copies").integers(2**63, size=columns, dtype=np.uint64) | np.uint64(1)
 
 
 def _mix(bits: NDArray[np.uint32]) -> NDArray[np.uint64]:

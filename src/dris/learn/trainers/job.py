@@ -1,8 +1,4 @@
-"""What is to be trained: a job, its data, and what comes of it.
-
-A `Job` is everything that determines one training; the same job gives the same bytes, in
-whatever process, after however many interruptions.
-"""
+"""What is to be trained: a job, its data, and what comes of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,41 +32,35 @@ Normalize = Columns | Untangled
 
 
 class DivergedError(InputError):
-    """A training whose losses are no longer finite; the message names it, the epoch and the step.
+    """A training whose losses are no longer finite; the message names it and the epoch."""
 
-    `step` counts from 1 in the epoch; it is None where an estimator does not say.
-    """
-
-    step: int | None = None
+    step: int | None = None  # from 1 in the epoch; None where an estimator does not say
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One training: who, on which rows, and what is kept of it.
+    """Everything that determines one training; the same job gives the same bytes.
 
-    `stream` names the random streams ("proxy", 2); `fold` counts folds when cross-fitting; `code`
-    is the hash of the user's own source behind the model. A job of stacked models trains all its
-    folds, and a proxy for each of `members`, whose streams are (*stream, member): they stop
-    together when `patience` epochs have not lowered the held-out loss, and with `pick` are scored
-    where that was smallest. Any other job stops by the loss on its own fold.
+    A job of stacked models trains all its folds, and a proxy for each of its members, whose streams
+    are (*stream, member). They stop together; any other job stops by the loss on its own fold.
     """
 
     model: Any
-    stream: tuple[str | int, ...]
+    stream: tuple[str | int, ...]  # the name of its random streams: ("proxy", 2)
     seed: int
     classes: int
     recipe: Recipe
     folds: int | None = None
-    fold: int = 0
+    fold: int = 0  # which, when cross-fitting
     record: Literal["all", "scored", "snapshot"] = "all"
     gradient_norm: bool = False
     rival: bool = False
     normalize: Columns = True
     device: str = "cpu"
-    code: str | None = None
+    code: str | None = None  # the hash of the user's own source behind the model
     members: tuple[int, ...] = ()
-    patience: int | None = None
-    pick: bool = False
+    patience: int | None = None  # stop when so many epochs have not lowered the held-out loss
+    pick: bool = False  # score the epoch where that was smallest
 
     @property
     def who(self) -> str:
@@ -94,19 +84,15 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What a job trains on, and test examples (both or neither) to state its accuracy on.
-
-    `hashes` are those of all this, where they are known already. `judged` are labels to measure
-    stacked models by in place of those they train on. Rows of one of `groups` share a fold.
-    """
+    """What a job trains on, and test examples (both or neither) to state its accuracy on."""
 
     x: Any
     y: NDArray[np.int64]
     test_x: Any = None
     test_y: NDArray[np.int64] | None = None
-    hashes: Mapping[str, Any] | None = None
-    judged: NDArray[np.int64] | None = None
-    groups: NDArray[np.int64] | None = None
+    hashes: Mapping[str, Any] | None = None  # of all this, where they are known already
+    judged: NDArray[np.int64] | None = None  # what stacked models are measured by in place of y
+    groups: NDArray[np.int64] | None = None  # rows of one share a fold
 
     @property
     def asked(self) -> NDArray[np.int64]:
@@ -122,10 +108,7 @@ def epochs_of(job: Job) -> int:
 def folds_for(
     job: Job, stream: tuple[str | int, ...], data: Data, together: Positions | None = None
 ) -> Positions:
-    """The fold of each example for one proxy; equal rows and groups share one.
-
-    Labels are spread evenly. `together` is that of `rows_together`, where it is known already.
-    """
+    """The fold of each example for one proxy; `together` is that of `rows_together`, if known."""
     rng = rng_for(job.seed, *stream, "folds")
     if together is None:
         together = rows_together(data.x, data.groups, len(data.y))

@@ -1,7 +1,7 @@
 """What an epoch trains on: its batches of positions, and what each example's loss counts.
 
-One loop trains everything; only its schedule differs. Every schedule gives the batches of an
-epoch from the epoch's number alone, so that a resumed run goes on with the same ones.
+Every schedule gives the batches of an epoch from the epoch's number alone, so that a resumed run
+goes on with the same ones.
 """
 
 import itertools
@@ -40,9 +40,7 @@ class Passes:
     """Every row once an epoch, in a new order: how proxies train.
 
     `equal` batches have nearly the same size, none of one example where B > 2 (BatchNorm cannot
-    take it); otherwise there are full ones and a rest. `batch_count` is how many equal ones,
-    ⌈rows / B⌉ unless given: models that step together take as many steps, also where one has a
-    row less.
+    take it); otherwise there are full ones and a rest. `batch_count` is how many equal ones.
 
     >>> passes = Passes(np.arange(5), 2, seed=0, stream=("x",))
     >>> [len(b) for b in passes.batches(1)], passes.steps

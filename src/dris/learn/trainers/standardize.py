@@ -1,7 +1,6 @@
 """Features as tables want them: float32 rows, each column with mean 0 and deviation 1.
 
-Large data are standardised straight into a temporary file, which every worker maps: beside the
-data itself there is no second copy in memory, and none for each worker.
+Large data are standardised straight into a temporary file, which every worker maps.
 """
 
 from collections.abc import Iterator
@@ -23,9 +22,7 @@ MAX_BYTES_IN_MEMORY = 1 << 25  # bytes of features that stay in memory; more go 
 MAX_UNTANGLED_COLUMNS = 600  # columns that are untangled; more cost more than they would save
 MAX_ROWS_FOR_CORRELATIONS = 20_000  # rows, by which correlations are known well enough
 DAMPING = 0.1  # of a standardised column's variance: what varies less is rather noise, stays faint
-DAMPING_PER_COLUMN = (
-    4.0  # times columns / rows more: of few rows each would stand alone, like no other
-)
+DAMPING_PER_COLUMN = 4.0  # times columns / rows more: of few rows each would stand alone
 
 
 def as_table(
@@ -37,9 +34,7 @@ def as_table(
     column of ones, which a bias multiplies. `normalize` may be the widths of groups of columns
     that are one thing, such as the components of a text: each group is divided by one number,
     after which it weighs as much as its columns would, at most sixteen, or as many as stand beside
-    the width: (6, 1) are six that weigh as one. Scaled each for itself, the faintest components
-    would weigh as much as the first. `Untangled` columns are then made nearly uncorrelated, each
-    with the variance it had.
+    the width: (6, 1) are six that weigh as one.
 
     >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
@@ -113,9 +108,8 @@ def _in_file(
 
 
 def _untangling(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The matrix that makes columns of mean 0 nearly uncorrelated, each still near to itself.
+    """U·diag(1/√(v + d))·Uᵀ of the eigenvectors and -values of the covariance of centred columns.
 
-    With the eigenvectors U and eigenvalues v of their covariance, U·diag(1/√(v + d))·Uᵀ, where
     d = 0.1 + 4·columns/rows; each column is then given back the variance it had.
     """
     rows, columns = x.shape

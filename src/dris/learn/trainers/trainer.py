@@ -1,7 +1,6 @@
 """What trains, as the rest of `learn` sees it.
 
-A `Trainer` is one kind of model: how it is recognised, checked, prepared for and named. It builds
-a `Training`, one model that is being trained. To add a kind: subclass both, add it to `registry`.
+To add a kind of model, subclass `Trainer` and `Training` and add it to `registry`.
 """
 
 from abc import ABC, abstractmethod

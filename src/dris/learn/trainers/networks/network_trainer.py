@@ -52,17 +52,8 @@ class NetworkTrainer(Trainer):
             if isinstance(data.x, np.ndarray)
             else DatasetSource(data.x, device)
         )
-        return Network(
-            job.model,
-            source,
-            data.y,
-            job.classes,
-            job.recipe,
-            seed=job.seed,
-            stream=stream,
-            schedule=schedule,
-            device=device,
-        )
+        how: dict[str, Any] = {"seed": job.seed, "stream": stream, "device": device}
+        return Network(job.model, source, data.y, job.classes, job.recipe, schedule=schedule, **how)
 
     def describe(self, model: Any) -> str:
         """A function, a class or a partial in words that lead to it."""

@@ -18,7 +18,6 @@ require("torch", "torch")
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,9 +39,8 @@ _PART = 1 << 16
 class ImportanceSampler(Sampler[int]):
     """Yields indices drawn by a plan's probabilities, for the `sampler` of a DataLoader.
 
-    The draws of an epoch follow from seed and epoch alone: no global random state is read or
-    changed. Each iteration is a new epoch, also without `set_epoch`: with the same draws again
-    and again, a third of the examples would never be seen.
+    The draws of an epoch follow from seed and epoch alone. Each iteration is a new epoch, also
+    without `set_epoch`.
 
     Args:
         plan: What `dris.importance` returns; or leave it out and pass weights.
@@ -51,7 +49,7 @@ class ImportanceSampler(Sampler[int]):
         num_samples: Draws per epoch over all ranks; N when not given.
         rank: Which process of distributed training this is.
         world_size: How many there are. Rank r takes every world_size-th draw from the r-th on;
-            up to world_size − 1 draws more than num_samples make all of them equally long.
+            a few draws more than num_samples make all of them equally long.
 
     Attributes:
         weights: Of each example's draw, a float32 tensor: 1/(Nq) to the power of the plan's
@@ -95,7 +93,13 @@ class ImportanceSampler(Sampler[int]):
         self._rank = check_count(rank, "rank", at_least=0)
         if self._rank >= self._world_size:
             raise InputError(f"rank must be below world_size = {world_size}, got {rank}")
-        self.weights = self._weights()
+        weight = plan.weights
+        if weight.max() > np.finfo(np.float32).max:
+            raise InputError(
+                f"a weight of {weight.max():.3g} is past the largest float32; "
+                "use importance(score, smoothing=0.1)"
+            )
+        self.weights = torch.from_numpy(weight.astype(np.float32))
         self._epoch, self._position, self._begun = 0, 0, False
 
     @property
@@ -142,10 +146,7 @@ class ImportanceSampler(Sampler[int]):
         return self._epoch + (self._position == len(self))
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next iteration draw this epoch, from its start.
-
-        Right after `load_state_dict` the loaded epoch goes on where it was left.
-        """
+        """Let the next iteration draw this epoch; one just loaded goes on where it was left."""
         epoch = check_count(epoch, "epoch", at_least=0)
         if self._begun or epoch != self._epoch:
             self._epoch, self._position, self._begun = epoch, 0, False
@@ -156,18 +157,13 @@ class ImportanceSampler(Sampler[int]):
         The workers of a DataLoader fetch ahead: with workers pass as `position` how many indices
         of the epoch training has used on each rank, `batches * batch_size`.
         """
-        if position is None:
-            position = self._position
-        position = self._check_position(position)
+        position = self._check_position(self._position if position is None else position)
         over = position == len(self)
         where = {"epoch": self._epoch + over, "position": 0 if over else position}
         return {**self._identity, **where}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was taken: the next iteration yields the rest of that epoch.
-
-        A state of another plan, seed, number of samples or ranks is an error.
-        """
+        """Go on where `state_dict` was taken; a state of another sampler is an error."""
         for name, mine in self._identity.items():
             if name not in state or state[name] != mine:
                 raise InputError(
@@ -186,36 +182,22 @@ class ImportanceSampler(Sampler[int]):
             raise InputError(f"position must be at most {len(self)}, got {count}")
         return count
 
-    @cached_property
-    def _digest(self) -> str:
-        q = np.ascontiguousarray(self.plan.probabilities)
-        return hashlib.blake2b(q.data, digest_size=16).hexdigest()
-
     @property
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a state to mean the same draws and the same weights."""
+        q = np.ascontiguousarray(self.plan.probabilities)
+        digest = hashlib.blake2b(q.data, digest_size=16).hexdigest()
         return {
             "format": FORMAT,
-            "plan": f"{self._digest} exponent {self.plan.exponent}",
+            "plan": f"{digest} exponent {self.plan.exponent}",
             "seed": self.seed,
             "num_samples": self.num_samples,
             "world_size": self.world_size,
         }
 
-    def _weights(self) -> Tensor:
-        weights = self.plan.weights
-        if weights.max() > np.finfo(np.float32).max:
-            raise InputError(
-                f"a weight of {weights.max():.3g} is past the largest float32; "
-                "use importance(score, smoothing=0.1)"
-            )
-        return torch.from_numpy(weights.astype(np.float32))
-
 
 class WeightedDataset(Dataset[tuple[Any, ...]]):
     """A map-style data set of (x, y) as one of (x, y, w), w the weight of the sampler's draw.
-
-    The weights are the sampler's own, so they cannot belong to another way of drawing.
 
     >>> sampler = ImportanceSampler(Importance(np.array([0.25, 0.75]), "by hand", {}))
     >>> WeightedDataset([("cat", 0), ("dog", 1)], sampler)[0]
@@ -224,10 +206,7 @@ class WeightedDataset(Dataset[tuple[Any, ...]]):
 
     def __init__(self, dataset: Any, sampler: ImportanceSampler) -> None:
         if not isinstance(sampler, ImportanceSampler):
-            raise InputError(
-                f"sampler must be an ImportanceSampler, got {type(sampler).__name__}; "
-                "its way of drawing decides the weights"
-            )
+            raise InputError(f"sampler must be an ImportanceSampler, got {type(sampler).__name__}")
         if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             raise InputError(
                 "dataset must be map-style, with a length and items by index, "

@@ -1,7 +1,7 @@
 """Where batches come from: one tensor on the device, or a user's own map-style data set.
 
-A source turns positions into normalised float batches. Images (uint8 or float, N×C×H×W) are
-normalised per channel, tables (N×D) per feature, by the training data's mean and deviation.
+Images (uint8 or float, N×C×H×W) are normalised per channel, tables (N×D) per feature, by the
+training data's mean and deviation.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,11 +38,7 @@ class Source(Protocol):
 
 
 class TensorSource:
-    """The whole data set as one tensor on the device; a batch is a gather.
-
-    Images of bytes stay bytes and are normalised batch by batch; all else is normalised here,
-    in float64: a feature far from zero would lose its digits in float32.
-    """
+    """The whole data set as one tensor on the device; images of bytes stay bytes there."""
 
     def __init__(
         self,
@@ -57,16 +53,14 @@ class TensorSource:
         self._moments: _Moments = _moments(x, normalize) if like is None else like._moments
         mean, spread = self._moments
         if _is_bytes(x):
-            shift, scale = mean, 1 / spread
             held = np.array(x)
         else:
-            shift, scale = np.zeros_like(mean), np.ones_like(spread)
             held = np.empty(x.shape, dtype=np.float32)
             for begin in range(0, len(x), _ROWS):  # no float64 copy of all the data
                 held[begin : begin + _ROWS] = (x[begin : begin + _ROWS] - mean) / spread
         self.tensor = torch.from_numpy(held).to(device)
         self._shift, self._scale = (
-            torch.from_numpy(v.astype(np.float32)).to(device) for v in (shift, scale)
+            torch.from_numpy(v.astype(np.float32)).to(device) for v in (mean, 1 / spread)
         )
 
     def __len__(self) -> int:
@@ -87,26 +81,20 @@ class TensorSource:
 class DatasetSource:
     """A user's map-style data set, read through a DataLoader; item[0], or the item, is x.
 
-    Use one without random transforms: augmentation belongs to the recipe, and what is recorded
-    must not depend on a draw. Batches are taken as they come, not normalised. A GPU gets them
-    from pinned memory, without being waited for; bytes become floats there.
+    Batches are not normalised, and must not depend on a draw: augmentation belongs to the recipe.
     """
 
-    def __init__(self, dataset: Dataset[Any], device: torch.device, *, workers: int = 0) -> None:
-        self._dataset = dataset
-        self._device = device
-        self._workers = workers
+    def __init__(self, dataset: Dataset[Any], device: torch.device) -> None:
+        self._dataset, self._device = dataset, device
         self.shape = tuple(input_of(dataset[0]).shape)
 
     def __len__(self) -> int:
         return len(self._dataset)  # type: ignore[arg-type]
 
     def batches(self, positions: Sequence[Positions]) -> Iterator[Tensor]:
-        order = [at.tolist() for at in positions]
         loader: DataLoader[Any] = DataLoader(
             self._dataset,
-            batch_sampler=order,
-            num_workers=self._workers,
+            batch_sampler=[at.tolist() for at in positions],
             collate_fn=_inputs,
             pin_memory=self._device.type == "cuda",
             # A DataLoader draws a number when it starts; without this from torch's global state.
@@ -118,7 +106,7 @@ class DatasetSource:
             yield x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
     def like(self, x: Any) -> "DatasetSource":
-        return DatasetSource(x, self._device, workers=self._workers)
+        return DatasetSource(x, self._device)
 
 
 def on_device(batches: Sequence[Positions], device: torch.device) -> tuple[Tensor, ...]:

@@ -23,9 +23,8 @@ from dris.learn.trainers.trainer import Trainer
 class Head:
     """A softmax classifier on a table of features, with one hidden layer of ReLUs or none.
 
-    Untangled, it reads columns that have been made nearly uncorrelated: on small data a few steps
-    do not reach what tells correlated columns apart. More than 600 columns, and those that are not
-    standardized, stay as they are.
+    Untangled, it reads up to 600 standardized columns made nearly uncorrelated: on small data a few
+    steps do not reach what tells correlated columns apart.
 
     >>> Head(hidden=128), Head(untangled=True)
     (Head(hidden=128), Head(hidden=None, untangled=True))
@@ -93,11 +92,10 @@ def train_on(
     seed: int = 0,
     tick: Callable[[], None] = lambda: None,
 ) -> Stack:
-    """A stack with a model for each set of rows, trained on it.
+    """A stack with a model for each set of rows, trained on it, all from the same weights.
 
-    All models take as many steps as one on the most rows takes in `recipe.epochs` epochs, or 250:
-    fewer rows are seen more often, as in the paper. All have the same initial weights: they differ
-    in what they saw. `x` is as `as_features` prepares it; `tick` is called after each epoch.
+    All take as many steps as one on the most rows takes in `recipe.epochs` epochs, or 250: fewer
+    rows are seen more often, as in the paper. `x` is as `as_features` prepares it.
     """
     most = max(len(at) for at in rows)
     steps = -(-most // recipe.batch_size)
@@ -106,16 +104,9 @@ def train_on(
         Passes(_repeat(at, most, seed), recipe.batch_size, seed, ("rows", len(at))) for at in rows
     ]
     with threadpool_limits(limits=1):
-        stack = Stack(
-            x,
-            labels,
-            classes,
-            recipe,
-            hidden=head.hidden,
-            seed=seed,
-            streams=[("rows",)] * len(rows),
-            schedules=schedules,
-        )
+        streams = [("rows",)] * len(rows)
+        how: dict[str, Any] = {"hidden": head.hidden, "seed": seed}
+        stack = Stack(x, labels, classes, recipe, streams=streams, schedules=schedules, **how)
         for epoch in range(1, recipe.epochs + 1):
             stack.train_epoch(epoch)
             tick()

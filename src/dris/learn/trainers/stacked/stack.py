@@ -1,9 +1,8 @@
 """M small classifiers trained in the same stacked matrix products, in NumPy.
 
-Axis 0 of every array is the model. Each model is trained as if it were alone: its weights, orders
-and steps come from streams of its own, a product of stacks is one product per model, and a batch
-that is shorter than its neighbours' is filled up with rows of weight zero. So no bit of a model
-depends on its neighbours, nor on the number of threads. They read features as rows of float32 that
+Axis 0 of every array is the model. Weights, orders and steps of each come from streams of its own,
+and a batch that is shorter than its neighbours' is filled up with rows of weight zero: so no bit of
+a model depends on its neighbours, nor on the number of threads. Features are rows of float32 that
 end in a 1, which multiplies the bias.
 """
 
@@ -45,16 +44,12 @@ def as_features(data: Data, normalize: Normalize, folder: Path | None = None) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """Predictions of some models for consecutive examples, or of one for any.
-
-    `logits` is (model, class, example); `lengths` (model, example) is the ‖(φ, 1)‖ of what the
-    last layer reads, None unless asked for.
-    """
+    """Predictions of some models for consecutive examples, or of one for any."""
 
     models: slice
     examples: slice | NDArray[np.integer]
-    logits: Floats
-    lengths: Floats | None
+    logits: Floats  # (model, class, example)
+    lengths: Floats | None  # (model, example), ‖(φ, 1)‖ of what the last layer reads, if asked for
 
 
 class Stack:
@@ -89,11 +84,10 @@ class Stack:
         self.recipe, self.schedules = recipe, list(schedules)
         self._x, self._labels = x, labels
         self._width, self._classes, self._hidden = x.shape[1], classes, hidden
-        drawn = [
-            initial_weights(self._width, hidden, classes, rng=rng_for(seed, *stream, "model"))
-            for stream in streams
-        ]
-        self._weights = np.stack(drawn)
+        rngs = [rng_for(seed, *stream, "model") for stream in streams]
+        self._weights = np.stack(
+            [initial_weights(x.shape[1], hidden, classes, rng=r) for r in rngs]
+        )
         self._speed = np.zeros_like(self._weights)
         self._marked: Floats | None = None
         self._threads = max(1, threads)
@@ -106,10 +100,9 @@ class Stack:
         steps = max(schedule.steps for schedule in self.schedules)
         batch = max(schedule.largest for schedule in self.schedules)
         some = max(1, _ROOM // (batch * self._width))
-        work = len(self) * steps * batch * self._weights.shape[1] * 3
         share = -(-len(self) // self._threads)
-        if share * batch * self._weights.shape[1] < _WORTH_A_STEP:
-            work = 0
+        worth = share * batch * self._weights.shape[1] >= _WORTH_A_STEP
+        work = worth * len(self) * steps * batch * self._weights.shape[1] * 3
         if work > _WORTH_A_THREAD:
             some = min(some, share)
         parts = [slice(a, min(a + some, len(self))) for a in range(0, len(self), some)]
@@ -130,10 +123,9 @@ class Stack:
     ) -> list[Any]:
         """Predictions of every model for every example, a piece at a time, handed to `visit`.
 
-        For the examples trained on, unless others are given as `x`, prepared like them.
-        `together` models, such as the folds of a proxy, always come in one piece. Which examples
-        make a piece depends on sizes alone. The pieces' order is fixed; the calls may be made at
-        the same time by several threads, each for examples of its own.
+        For the examples trained on, unless others are given as `x`. `together` models, such as the
+        folds of a proxy, always come in one piece. The pieces and their order are fixed; the calls
+        may be made by several threads at once, each for examples of its own.
         """
         table = self._x if x is None else x
         rows = max(1, _MEASURED // (self._classes + (self._hidden or 0)))
@@ -167,7 +159,7 @@ class Stack:
         self._in_threads(one, pieces, work)
 
     def state(self) -> State:
-        """Weights and momentum, copied: all that a later epoch depends on; and what was marked."""
+        """Weights, momentum and what was marked, copied."""
         marked = {} if self._marked is None else {"marked": self._marked.copy()}
         return {"model.weights": self._weights.copy(), "momentum": self._speed.copy(), **marked}
 
@@ -180,9 +172,7 @@ class Stack:
 
     def mark(self) -> None:
         """Remember the weights, to `return_to_mark` once all epochs are trained."""
-        if self._marked is None:
-            self._marked = np.empty_like(self._weights)
-        self._marked[...] = self._weights
+        self._marked = self._weights.copy()
 
     def return_to_mark(self) -> None:
         """Take up the weights that were marked last."""
@@ -283,10 +273,7 @@ class Stack:
         return Answers(models, examples, logits, long)
 
     def _layers(self, flat: Floats) -> tuple[Floats, Floats, Floats]:
-        """Views of flat parameters (model, all): first layer with its bias, second, its bias.
-
-        For linear models the first layer is all there is.
-        """
+        """Views of flat parameters (model, all): first layer with its bias, second, its bias."""
         models, width, classes = len(flat), self._width, self._classes
         if self._hidden is None:
             return flat.reshape(models, width, classes), flat[:, :0], flat[:, :0]
@@ -301,10 +288,8 @@ class Stack:
 def initial_weights(
     width: int, hidden: int | None, classes: int, *, rng: np.random.Generator
 ) -> Floats:
-    """A model's parameters in a row: uniform within √(6 / (inputs + outputs)), biases zero.
-
-    `width` counts the inputs and the bias.
-    """
+    """A model's parameters in a row: uniform within √(6 / (inputs + outputs)), biases zero."""
+    # The width counts the inputs and the bias.
     sizes = [(width - 1, classes)] if hidden is None else [(width - 1, hidden), (hidden, classes)]
     parts: list[Floats] = []
     for inputs, outputs in sizes:
@@ -325,10 +310,7 @@ def class_probabilities(logits: Floats) -> Floats:
 def padded_batches(
     schedules: Sequence[Schedule], epoch: int, steps: int, batch: int
 ) -> tuple[NDArray[np.integer], Floats]:
-    """Positions (step, model, batch) of an epoch, and their weights in their batch's mean.
-
-    A batch that is shorter than the longest is filled up with visits of weight zero.
-    """
+    """Positions (step, model, batch) of an epoch, and their weights in their batch's mean."""
     shape = (steps, len(schedules), batch)
     at, counts = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.float32)
     for m, schedule in enumerate(schedules):  # one order at a time: together they take room

@@ -1,11 +1,8 @@
 """What a stack's epochs leave behind: columns as (proxy, epoch, example), in fold and out of fold.
 
-Worked out in float32: the label is set apart, so that neither loss nor error of a confident
-example is lost beside a 1. How the folds of a proxy are joined is in `dris.learn.trainers.folds`.
-
-`record="all"` keeps every epoch. `record="scored"` keeps one, the scored or, so far, the one of
-the smallest held-out loss, and adds up margins and forgetting: O(K·N) memory. With
-`record="snapshot"` nothing is added up, so that models are measured on all rows only once.
+In float32, with the label set apart, so that a confident example's loss is not lost beside a 1.
+`record="all"` keeps every epoch; "scored" the scored one and sums, in O(K·N) memory; "snapshot" the
+scored one alone, for which models are measured on all rows only once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,11 +46,11 @@ class StackRecord:
         return {name: np.empty(shape, dtype=dtype) for name, dtype in dtypes.items()}
 
     def place(self, epoch: int) -> tuple[Columns, Columns | None]:
-        """Where the columns (proxy, example) of an epoch are written to."""
+        """Where the columns (proxy, example) of an epoch are written to, in and out of fold."""
         self.epoch = epoch
         e = epoch - 1 if self._job.record == "all" else 0
-        views = [{n: c[:, e] for n, c in side.items()} for side in self._now]
-        return views[0], views[1] if len(views) == 2 else None
+        inside, *outside = ({n: c[:, e] for n, c in side.items()} for side in self._now)
+        return inside, outside[0] if outside else None
 
     def names(self, epoch: int) -> tuple[str, ...]:
         """The columns that the epoch needs: not all where only margins are added up."""
@@ -115,8 +112,6 @@ class StackRecord:
         outside = side(1) if len(self._sides) == 2 else None
         return side(0, provenance=dict(provenance), out_of_fold=outside)
 
-    # -- keeping ----------------------------------------------------------------------------
-
     def last(self) -> Columns:
         """The columns of the last epoch, for a store; copies, named by side."""
         if self._job.record != "all":
@@ -129,7 +124,7 @@ class StackRecord:
         }
 
     def state(self) -> Columns:
-        """What else is needed to go on later, to be written away before the next epoch."""
+        """What else is needed to go on later; not copied."""
         state: Columns = {"held_out": np.array(self.held_out, dtype=np.float64)}
         if self._job.record != "scored":
             return state
@@ -157,7 +152,7 @@ class StackRecord:
 
 
 def _apart(columns: Columns) -> Columns:
-    """Columns of the same dtypes and shapes, in one piece of memory, maybe a mapped file."""
+    """Room for such columns in one piece of memory, maybe a mapped file."""
     size = sum(c.nbytes for c in columns.values())
     room = allocate((size,), np.uint8, large=_MAX_IN_MEMORY)
     made, begin = {}, 0
@@ -176,9 +171,9 @@ def write_answers(
     into: Columns,
     outside: Columns | None,
 ) -> None:
-    """Write predictions of models for examples into columns (proxy, example), in and out of fold.
+    """Write predictions into columns (proxy, example), in and out of the `count` folds.
 
-    `folds` is the fold of each example for each proxy (proxy, example), of `count`; None without.
+    `folds` is the fold of each example for each proxy (proxy, example); None without.
     """
     models, examples = answers.models, answers.examples
     made = columns_of(answers.logits, labels[examples], tuple(into), answers.lengths)
@@ -215,7 +210,11 @@ def columns_of(
     margin = own - runner_up
     made: Columns = {"margin": margin}
     if "correct" in names:
-        made["correct"] = _is_correct(margin, logits, labels)
+        made["correct"] = margin > 0
+        tied = np.nonzero(margin == 0)  # among equal logits the first class wins
+        if len(tied[0]):
+            first = logits[tied[0], :, tied[1]].argmax(axis=1)
+            made["correct"][tied] = first > labels[tied[1]]
     if "rival" in names:
         made["rival"] = logits.argmax(axis=1).astype(np.int32)  # the first of equals
     if "loss" in names:
@@ -224,17 +223,7 @@ def columns_of(
         raised, mass = np.exp(own - top), rest.sum(axis=1)
         made["loss"] = top - own + np.log1p(mass + (raised - np.float32(1)))
         squares = np.multiply(rest, rest, out=rest).sum(axis=1)
-        error = np.sqrt(squares + mass * mass) / (raised + mass)
-        made["error_norm"] = error
+        made["error_norm"] = np.sqrt(squares + mass * mass) / (raised + mass)
         if lengths is not None:
-            made["gradient_norm"] = error * lengths
+            made["gradient_norm"] = made["error_norm"] * lengths
     return made
-
-
-def _is_correct(margin: Floats, others: Floats, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True where the label has the largest logit; among equal ones the first class wins."""
-    right: NDArray[np.bool_] = margin > 0
-    tied = np.nonzero(margin == 0)
-    if len(tied[0]):
-        right[tied] = others[tied[0], :, tied[1]].argmax(axis=1) > labels[tied[1]]
-    return right
