@@ -167,10 +167,9 @@ def follow(
         raise InputError(
             f"a store keeps networks, and a {trainer.title} has no plain form; leave store out"
         )
-    trainer.refuse_unnamed(job.model)
+    job = replace(job, code=trainer.hash_source(job.model))
     kept = store if isinstance(store, Store) else Store(store)
     make_folder(kept.root)
-    job = replace(job, code=trainer.hash_source(job.model))
     asked = {} if course else {"course": False}
     run = kept.run({**key_of(job, data), "target": dict(feed.how), **asked})
     with run.locked():

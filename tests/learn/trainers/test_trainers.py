@@ -71,10 +71,10 @@ def test_a_state_leads_to_where_it_was_taken_or_there_is_none(model):
 
 def test_a_model_by_name_is_of_one_kind_only_and_its_name_means_one_thing():
     pytest.importorskip("torch", reason='torch is missing: pip install "dris[torch]"')
-    names = [name for kind in TRAINERS for name in kind.names()]
+    names = [name for kind in TRAINERS for name in kind.names]
     assert len(names) == len(set(names))
     for kind in TRAINERS:
-        assert all(trainer_of(name) is kind for name in kind.names())
+        assert all(trainer_of(name) is kind for name in kind.names)
 
 
 class Centres(Training):
@@ -101,16 +101,10 @@ class Centres(Training):
 
 
 class CentresTrainer(Trainer):
-    title, batch_size, keeps_epochs = "centres", 8, False
-
-    def names(self):
-        return ("centres",)
+    title, batch_size, keeps_epochs, names = "centres", 8, False, ("centres",)
 
     def takes(self, model):
         return isinstance(model, str) and model == "centres"
-
-    def prepare(self, data, normalize, folder):
-        return data
 
     def build(self, job, data, schedule, stream):
         return Centres(job, data, schedule)

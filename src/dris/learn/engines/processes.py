@@ -49,30 +49,21 @@ def run_here(
         if count <= 1:
             return [function(*task, ticker) for task in tasks]
         from joblib import Parallel, delayed
+        from joblib.externals.loky import BrokenProcessPool
 
         home = os.getpid()
         each = (delayed(_run_task)(home, sys.path, function, *task, ticker) for task in tasks)
-        with _naming_killed(count):
+        try:
             # Workers watch for the end of this process from their first moment on.
             pool = Parallel(n_jobs=count, initializer=_follow, initargs=(home,))
-            results: list[Any] = pool(each)
-    return results
-
-
-@contextmanager
-def _naming_killed(workers: int) -> Iterator[None]:
-    """Explain a worker that is gone: mostly, the system took its memory back."""
-    from joblib.externals.loky import BrokenProcessPool
-
-    try:
-        yield
-    except BrokenProcessPool:
-        fewer = "`workers=1`" if workers == 2 else f"fewer than {workers}, such as `workers=1`"
-        raise InputError(
-            f"one of {workers} worker processes was killed, most likely since the memory of this "
-            f"machine ran out; what is finished is kept, so do the same again with fewer workers "
-            f"({fewer}), or with less data"
-        ) from None
+            return pool(each)  # type: ignore[no-any-return]
+        except BrokenProcessPool:
+            fewer = "`workers=1`" if count == 2 else f"fewer than {count}, such as `workers=1`"
+            raise InputError(
+                f"one of {count} worker processes was killed, most likely since the memory of this "
+                "machine ran out; what is finished is kept, so do the same again with fewer "
+                f"workers ({fewer}), or with less data"
+            ) from None
 
 
 @cache
@@ -101,9 +92,8 @@ def settle(path: Sequence[str]) -> None:
     if NOTES in os.environ:  # a worker of a command logs what the command itself would
         log = logging.getLogger("dris")
         if not log.handlers:
-            shown = logging.StreamHandler()
-            shown.setFormatter(logging.Formatter("dris: %(message)s"))
-            log.addHandler(shown)
+            log.addHandler(logging.StreamHandler())
+            log.handlers[0].setFormatter(logging.Formatter("dris: %(message)s"))
         logging.getLogger("dris.store").setLevel(logging.INFO)
     keep_freed_memory()
 
@@ -128,12 +118,8 @@ def _glibc(name: str, *arguments: int) -> None:
     """Call a function of glibc; no-op where libc is not glibc."""
     import ctypes
 
-    try:
-        function = getattr(ctypes.CDLL(None), name, None)
-    except (TypeError, OSError):  # Windows
-        return
-    if function is not None:
-        function(*arguments)
+    with suppress(TypeError, OSError, AttributeError):
+        getattr(ctypes.CDLL(None), name)(*arguments)
 
 
 @contextmanager

@@ -50,8 +50,6 @@ def train_jobs(
     kept = Store(store) if isinstance(store, str | Path) else store
     if kept is not None:
         make_folder(kept.root)  # here, in one sentence, rather than in every worker
-        for job in jobs:
-            trainer_of(job.model).refuse_unnamed(job.model)
         # Here, not in a worker: what stands in a notebook has its source in this process only.
         jobs = [replace(job, code=trainer_of(job.model).hash_source(job.model)) for job in jobs]
     with temporary_folder() as folder:

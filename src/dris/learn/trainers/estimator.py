@@ -7,7 +7,7 @@ their softmax a monotone stand-in for the normalised sigmoids.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -102,10 +102,8 @@ class EstimatorTrainer(Trainer):
 
     title = "scikit-learn classifier"
     equal_batches = False
+    names = tuple(ESTIMATORS)
     keeps_epochs = False
-
-    def names(self) -> Sequence[str]:
-        return tuple(ESTIMATORS)
 
     def takes(self, model: Any) -> bool:
         return model in ESTIMATORS if isinstance(model, str) else hasattr(model, "get_params")

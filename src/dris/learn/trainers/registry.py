@@ -33,9 +33,9 @@ def check_model(model: Any) -> Any:
 
 def check_name(model: str) -> None:
     """Raise for a name that no kind of model has; builds nothing."""
-    if ":" in model or model in trainer_of(model).names():
+    if ":" in model or model in trainer_of(model).names:
         return
-    names = [name for trainer in TRAINERS for name in trainer.names()]
+    names = [name for trainer in TRAINERS for name in trainer.names]
     raise InputError(
         f"unknown model {model!r}{suggest_name(model, names)}; choose from {', '.join(names)}, "
         "or package.module:function"

@@ -58,18 +58,12 @@ class Trainer(ABC):
     """One kind of model."""
 
     title: ClassVar[str]  # what messages call it
+    names: ClassVar[Sequence[str]]  # of the models of this kind that have one
     batch_size: ClassVar[int] = 64  # examples per step, unless given
-    # all proxies of a job are trained in the same matrix products
-    trains_together: ClassVar[bool] = False
+    trains_together: ClassVar[bool] = False  # all proxies of a job, in the same matrix products
     equal_batches: ClassVar[bool] = True  # batches of nearly equal size, or full ones and a rest
-    # with record="scored" it is recorded on its training batches; other kinds are measured after
-    # every epoch
-    records_batches: ClassVar[bool] = False
+    records_batches: ClassVar[bool] = False  # with record="scored"; others are measured every epoch
     keeps_epochs: ClassVar[bool] = True  # its state can be kept, so that killed work goes on
-
-    @abstractmethod
-    def names(self) -> Sequence[str]:
-        """The models of this kind that have a name."""
 
     @abstractmethod
     def takes(self, model: Any) -> bool:
@@ -79,9 +73,9 @@ class Trainer(ABC):
         """The model as jobs hold it; raises if it cannot be a proxy."""
         return model
 
-    @abstractmethod
     def prepare(self, data: Data, normalize: Normalize, folder: Path | None) -> Data:
         """The data as it is trained on; large features may become a file in the folder."""
+        return data
 
     def build(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> Training:
         """A fresh model of a job, on prepared data; of a kind that trains one model at a time."""
@@ -100,11 +94,8 @@ class Trainer(ABC):
         return None
 
     def hash_source(self, model: Any) -> str | None:
-        """A hash of the user's own source behind the model, if any."""
+        """A hash of the user's own source behind the model; raises if a store needs its name."""
         return None
-
-    def refuse_unnamed(self, model: Any) -> None:  # noqa: B027
-        """Raise if a store could not find the model again by its name."""
 
     def is_divergence(self, error: ValueError) -> bool:
         """True if an error says that numbers ceased to be finite."""

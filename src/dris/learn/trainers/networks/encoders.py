@@ -5,9 +5,9 @@ unless somebody asks for an encoder by its name. Images are bytes, 0 to 255.
 """
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class Encoder:
     def importable(self) -> bool:
         """True if its packages can be imported: one that is installed may not fit this torch."""
         try:
-            return all(_is_there(p) and importlib.import_module(p) for p in self.packages)
+            return all(importlib.import_module(package) for package in self.packages)
         except BROKEN:
             return False
 
@@ -82,7 +82,8 @@ def find_encoder(name: str) -> tuple[Encoder, str]:
     first, _, model = name.partition(":")
     encoder = next((e for e in ENCODERS if e.name == first), None)
     if encoder is None and model:  # an import path
-        encoder = Encoder(first, name, (first,), first, model, lambda _: None, _builder_of(first))
+        build = partial(_build, first)
+        encoder = Encoder(first, name, (first,), first, model, lambda _: None, build)
     if encoder is None:
         known = ", ".join(e.name for e in ENCODERS)
         raise InputError(
@@ -103,21 +104,11 @@ def lacking_weights() -> str:
     return ""
 
 
-def _builder_of(module: str) -> Callable[[str, Path | None], nn.Module]:
-    def build(function: str, path: Path | None) -> nn.Module:
-        network = getattr(importlib.import_module(module), function)()
-        if not isinstance(network, nn.Module):
-            raise ValueError(f"{function} must return an nn.Module, got {type(network).__name__}")
-        return network
-
-    return build
-
-
-def _is_there(package: str) -> bool:
-    try:
-        return importlib.util.find_spec(package) is not None
-    except ValueError:  # a module that was not imported from anywhere
-        return True
+def _build(module: str, function: str, path: Path | None) -> nn.Module:
+    network = getattr(importlib.import_module(module), function)()
+    if not isinstance(network, nn.Module):
+        raise ValueError(f"{function} must return an nn.Module, got {type(network).__name__}")
+    return network
 
 
 class PictureFiles(Dataset[Tensor]):

@@ -4,17 +4,16 @@ Nothing here imports torch before a network is asked for.
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dris.core.errors import InputError
 from dris.learn.store.run_store import fingerprint
-from dris.learn.trainers.job import Data, Job, Normalize
+from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.networks.builders import MODELS, builder_of
 from dris.learn.trainers.schedules import Schedule
 from dris.learn.trainers.trainer import Stream, Trainer, Training
@@ -24,11 +23,9 @@ class NetworkTrainer(Trainer):
     """torch networks."""
 
     title = "network"
+    names = tuple(MODELS)
     batch_size = 128
     records_batches = True
-
-    def names(self) -> Sequence[str]:
-        return tuple(MODELS)
 
     def takes(self, model: Any) -> bool:
         return True
@@ -36,9 +33,6 @@ class NetworkTrainer(Trainer):
     def check(self, model: Any) -> Any:
         builder_of(model)
         return model
-
-    def prepare(self, data: Data, normalize: Normalize, folder: Path | None) -> Data:
-        return data
 
     def build(self, job: Job, data: Data, schedule: Schedule, stream: Stream) -> Training:
         import torch
@@ -66,24 +60,22 @@ class NetworkTrainer(Trainer):
         named = model if hasattr(model, "__qualname__") else type(model)
         return f"{named.__module__}:{named.__qualname__}"
 
-    def refuse_unnamed(self, model: Any) -> None:
+    def hash_source(self, model: Any) -> str | None:
         function = _innermost(model)
         if isinstance(function, str):
-            return
-        unnamed = "<" in self.describe(function) or not hasattr(function, "__qualname__")
-        if unnamed or " at 0x" in self.describe(model):
-            raise InputError(
-                f"a store finds runs by the model's name, and {self.describe(model)} may mean "
-                "several models; name the function: write it with def at the top of a module, and "
-                "give numbers to it with functools.partial"
-            )
-
-    def hash_source(self, model: Any) -> str | None:
-        # What the function calls is not seen.
-        if isinstance(model, str) and ":" not in model:
-            return None
+            if ":" not in function:
+                return None
+            function = _innermost(builder_of(function)[0])
+        else:
+            unnamed = "<" in self.describe(function) or not hasattr(function, "__qualname__")
+            if unnamed or " at 0x" in self.describe(model):
+                raise InputError(
+                    f"a store finds runs by the model's name, and {self.describe(model)} may mean "
+                    "several models; name the function: write it with def at the top of a module, "
+                    "and give numbers to it with functools.partial"
+                )
         try:
-            return fingerprint(inspect.getsource(_innermost(builder_of(model)[0])))
+            return fingerprint(inspect.getsource(function))  # what it calls is not seen
         except (OSError, TypeError):
             return None
 

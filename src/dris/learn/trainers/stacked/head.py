@@ -61,10 +61,8 @@ class HeadTrainer(Trainer):
     """Heads, whose proxies are all trained in the same matrix products."""
 
     title = "stacked head"
+    names = tuple(HEADS)
     trains_together = True
-
-    def names(self) -> Sequence[str]:
-        return tuple(HEADS)
 
     def takes(self, model: Any) -> bool:
         return model in HEADS if isinstance(model, str) else isinstance(model, Head)

@@ -28,22 +28,21 @@ class StackRecord:
     """Filled by one epoch after the other: `place`, write into it, `close`."""
 
     def __init__(self, job: Job, proxies: int, examples: int) -> None:
-        self._job, self._examples, self.epoch, self.best = job, examples, 0, 0
+        self._job, self._examples, self.epoch = job, examples, 0
         more = ("gradient_norm",) * job.gradient_norm + ("rival",) * job.rival
         self._names = ("loss", "margin", "correct", "error_norm", *more)
         self.held_out: list[float] = []
         shape = (proxies, job.recipe.stop if job.record == "all" else 1, examples)
-        self._sides = [self._empty(shape) for _ in range(1 if job.folds is None else 2)]
+        self._sides: list[Columns] = [
+            {name: np.empty(shape, dtype=_DTYPES.get(name, np.float32)) for name in self._names}
+            for _ in range(1 if job.folds is None else 2)
+        ]
         self._now = self._sides
         self._totals: list[TotalsAccumulator] = []
         if job.record == "scored":
             # What is kept is looked at when all is over: it need not be in memory until then.
             self._now, self._sides = self._sides, [_apart(side) for side in self._sides]
             self._totals = [TotalsAccumulator(*shape[::2]) for _ in self._sides]
-
-    def _empty(self, shape: tuple[int, ...]) -> Columns:
-        dtypes = {name: _DTYPES.get(name, np.float32) for name in self._names}
-        return {name: np.empty(shape, dtype=dtype) for name, dtype in dtypes.items()}
 
     def place(self, epoch: int) -> tuple[Columns, Columns | None]:
         """Where the columns (proxy, example) of an epoch are written to, in and out of fold."""
@@ -54,30 +53,29 @@ class StackRecord:
 
     def names(self, epoch: int) -> tuple[str, ...]:
         """The columns that the epoch needs: not all where only margins are added up."""
-        job = self._job
-        if job.record != "scored" or job.folds is not None or epoch == self.scored:
-            return self._names
-        return ("margin", "correct")
+        every = not self._totals or len(self._sides) == 2 or epoch == self.scored
+        return self._names if every else ("margin", "correct")
 
     def close(self, held_out: float | None) -> None:
         """Note that the epoch is over, and its held-out loss, where there is one."""
         if held_out is not None:
             self.held_out.append(held_out)
-            self.best = 1 + int(np.argmin(self.held_out))
-        if self._job.record != "scored":
-            return
-        for totals, side in zip(self._totals, self._now, strict=True):
+        for totals, kept, side in zip(self._totals, self._sides, self._now, strict=False):
             totals.add(side["margin"][:, 0], side["correct"][:, 0])
-        if self.epoch == self.scored:
-            for kept, side in zip(self._sides, self._now, strict=True):
+            if self.epoch == self.scored:
                 for name, column in side.items():
                     kept[name][...] = column
-            self.rest()
+                release(kept["loss"])  # and with it all of the side
 
     def rest(self) -> None:
         """Release the memory of what is kept until it is looked at again."""
         for kept in self._sides:
             release(kept["loss"])  # and with it all of the side
+
+    @property
+    def best(self) -> int:
+        """The epoch of the smallest held-out loss so far."""
+        return 1 + int(np.argmin(self.held_out)) if self.held_out else 0
 
     @property
     def scored(self) -> int:
@@ -126,8 +124,6 @@ class StackRecord:
     def state(self) -> Columns:
         """What else is needed to go on later; not copied."""
         state: Columns = {"held_out": np.array(self.held_out, dtype=np.float64)}
-        if self._job.record != "scored":
-            return state
         for where, side, totals in zip(_SIDES, self._sides, self._totals, strict=False):
             state |= {f"{where}/{name}": column for name, column in side.items()}
             added = totals.state(copy=False)
@@ -138,14 +134,13 @@ class StackRecord:
         """Go on from what `last` of every epoch and `state` returned."""
         self.epoch = epoch
         self.held_out = state["held_out"].tolist()
-        self.best = 1 + int(np.argmin(self.held_out)) if self.held_out else 0
-        for s, where in enumerate(_SIDES[: len(self._sides)]):
-            for e, record in enumerate(records if self._job.record == "all" else ()):
-                for name, column in self._sides[s].items():
+        for s, (where, side) in enumerate(zip(_SIDES, self._sides, strict=False)):
+            for name, column in side.items():
+                for e, record in enumerate(records if self._job.record == "all" else ()):
                     column[:, e] = record[f"{where}/{name}"]
-            if self._job.record == "scored":
-                for name, column in self._sides[s].items():
+                if self._totals:
                     column[...] = state[f"{where}/{name}"]
+            if self._totals:
                 prefix = f"{where}/totals/"
                 held = {n.removeprefix(prefix): a for n, a in state.items() if prefix in n}
                 self._totals[s] = TotalsAccumulator.resume(held)
