@@ -73,6 +73,7 @@ from dris.learn.trainers.job import (
     Data,
     DivergedError,
     Job,
+    Positions,
     check_inputs,
     check_test,
 )
@@ -83,8 +84,7 @@ from dris.learn.trainers.registry import (
     one_thread,
     trainer_of,
 )
-from dris.learn.trainers.schedules import Passes, Positions, Schedule
-from dris.learn.trainers.trainer import State, Training
+from dris.learn.trainers.trainer import Passes, Schedule, State, Training
 from dris.learn.trainers.stacked.head import HEADS
 from dris.learn.trainers.standardize import as_table
 

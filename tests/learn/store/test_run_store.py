@@ -103,7 +103,7 @@ def test_a_run_goes_from_nothing_over_epochs_to_done(tmp_path):
         again.finish(Dynamics.from_losses([[0.5, 0.25]]), seconds=3)
     assert again.done
     assert run.load().loss.tolist() == [[[0.5, 0.25]]]
-    assert run.seconds == 3.0
+    assert '"seconds": 3.0' in (run.folder / runs.TIMING).read_text(encoding="utf-8")
     assert sorted(p.name for p in run.folder.iterdir()) == RESULT
 
 

@@ -11,8 +11,7 @@ from dris.learn.recipe import Recipe
 from dris.learn.trainers import registry as trainers
 from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.registry import TRAINERS, check_model, check_name, trainer_of
-from dris.learn.trainers.schedules import Passes
-from dris.learn.trainers.trainer import Trainer, Training
+from dris.learn.trainers.trainer import Passes, Trainer, Training
 
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.2)
 X = np.random.default_rng(0).normal(size=(60, 4))

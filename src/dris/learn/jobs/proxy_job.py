@@ -16,8 +16,7 @@ from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
 from dris.learn.trainers.job import Data, Job, Positions, Trained, folds_for
 from dris.learn.trainers.registry import naming_divergence, one_thread, trainer_of
-from dris.learn.trainers.schedules import Passes
-from dris.learn.trainers.trainer import Training
+from dris.learn.trainers.trainer import Passes, Training
 
 _PREFIX = "recorder."
 

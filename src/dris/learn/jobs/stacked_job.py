@@ -25,11 +25,10 @@ from dris.learn.store.runs import Run
 from dris.learn.trainers.folds import rows_together
 from dris.learn.trainers.job import Data, DivergedError, Job, Trained, folds_for
 from dris.learn.trainers.registry import one_thread
-from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.stacked.head import head_of
 from dris.learn.trainers.stacked.stack import Answers, Stack, class_probabilities
 from dris.learn.trainers.stacked.stack_record import Columns, StackRecord, columns_of, write_answers
-from dris.learn.trainers.trainer import Stream
+from dris.learn.trainers.trainer import Passes, Stream
 
 SAVE_EVERY = 2.0  # seconds of training that a kill may cost; saving more often costs more
 Folds = NDArray[np.integer]  # of each example for each proxy, (proxy, example)

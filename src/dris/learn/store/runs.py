@@ -96,14 +96,6 @@ class Run:
             return self._epochs_of_result()
         return self._read(STATE)[0] if (self.folder / STATE).exists() else 0
 
-    @property
-    def seconds(self) -> float | None:
-        """How long the run took, as passed to `finish`; None when unknown."""
-        try:
-            return float(from_json(plain_bytes(self.folder / TIMING))["seconds"])
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None
-
     def load(self) -> Dynamics:
         """The dynamics of a run that is done, memory-mapped."""
         dynamics = self.read()

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.streams import seed_for
-from dris.learn.trainers.job import Data, Job, Normalize
-from dris.learn.trainers.schedules import Positions, Schedule
+from dris.learn.trainers.job import Data, Job, Normalize, Positions
 from dris.learn.trainers.standardize import as_table
-from dris.learn.trainers.trainer import MAX_MEASURED, Stream, Trainer, Training
+from dris.learn.trainers.trainer import MAX_MEASURED, Schedule, Stream, Trainer, Training
 
 Matrix = NDArray[Any]
 

@@ -20,7 +20,7 @@ from dris.learn.trainers.networks import loop  # noqa: E402
 from dris.learn.trainers.networks.loop import Network  # noqa: E402
 from dris.learn.trainers.networks.models import Classifier  # noqa: E402
 from dris.learn.trainers.networks.sources import DatasetSource, TensorSource  # noqa: E402
-from dris.learn.trainers.schedules import Passes  # noqa: E402
+from dris.learn.trainers.trainer import Passes  # noqa: E402
 
 CPU = torch.device("cpu")
 

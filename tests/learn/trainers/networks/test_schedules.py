@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dris.learn.trainers.schedules import Passes
+from dris.learn.trainers.trainer import Passes
 
 
 @settings(max_examples=40, deadline=None)

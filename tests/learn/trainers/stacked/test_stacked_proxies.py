@@ -22,9 +22,9 @@ from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data, Job, folds_for
-from dris.learn.trainers.schedules import Passes
 from dris.learn.trainers.stacked import stack as stack_module
 from dris.learn.trainers.stacked.head import Head
+from dris.learn.trainers.trainer import Passes
 from oracles_heads import trained_head
 
 SHORT = Recipe(epochs=3, batch_size=16, learning_rate=0.1, weight_decay=1e-3)

@@ -27,8 +27,7 @@ from dris.learn.trainers.networks.sources import (
     draw_crops,
     on_device,
 )
-from dris.learn.trainers.schedules import Passes, Schedule
-from dris.learn.trainers.trainer import Training
+from dris.learn.trainers.trainer import Passes, Schedule, Training
 
 _MEASURED_AT_ONCE = 512
 _STEPS_UNSEEN = 32  # on a GPU, which waits whenever somebody looks

@@ -15,8 +15,7 @@ from dris.core.errors import InputError
 from dris.learn.store.run_store import fingerprint
 from dris.learn.trainers.job import Data, Job
 from dris.learn.trainers.networks.builders import MODELS, builder_of
-from dris.learn.trainers.schedules import Schedule
-from dris.learn.trainers.trainer import Stream, Trainer, Training
+from dris.learn.trainers.trainer import Schedule, Stream, Trainer, Training
 
 
 class NetworkTrainer(Trainer):

@@ -12,11 +12,10 @@ from threadpoolctl import threadpool_limits
 from dris.core.streams import rng_for
 from dris.core.validate import check_count
 from dris.learn.recipe import Recipe
-from dris.learn.trainers.job import Data, Job, Normalize, Untangled
-from dris.learn.trainers.schedules import Passes, Positions
+from dris.learn.trainers.job import Data, Job, Normalize, Positions, Untangled
 from dris.learn.trainers.stacked.stack import Answers, Stack, as_features
 from dris.learn.trainers.standardize import can_be_untangled
-from dris.learn.trainers.trainer import Trainer
+from dris.learn.trainers.trainer import Passes, Trainer
 
 
 @dataclass(frozen=True, slots=True, repr=False)

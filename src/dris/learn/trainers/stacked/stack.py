@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from dris.core.streams import rng_for
 from dris.learn.recipe import Recipe, cosine
 from dris.learn.trainers.job import Data, Normalize
-from dris.learn.trainers.schedules import Schedule
 from dris.learn.trainers.standardize import as_table
-from dris.learn.trainers.trainer import State, Stream
+from dris.learn.trainers.trainer import Schedule, State, Stream
 
 _ROOM = 1 << 24  # numbers in the batches of the models that step together: 64 MB
 _MEASURED = 1 << 16  # hidden and output numbers of a model that are measured at once
@@ -58,7 +57,7 @@ class Stack:
     `hidden` is the width of one hidden layer with ReLUs, None for linear models. All schedules have
     as many steps; no bit depends on how many threads there are.
 
-    >>> from dris.learn.trainers.schedules import Passes
+    >>> from dris.learn.trainers.trainer import Passes
     >>> x = np.array([[-1.0, 1.0], [1.0, 1.0]] * 8, dtype=np.float32)
     >>> stack = Stack(x, np.array([0, 1] * 8), 2, Recipe(4, 4, 0.5), hidden=8,
     ...     seed=0, streams=[("a",)], schedules=[Passes(np.arange(16), 4, 0, ("a",))])
