@@ -174,9 +174,7 @@ def _storable(value: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    if isinstance(value, list):
-        return np.array(value)
-    return value.numpy() if isinstance(value, Tensor) else value
+    return np.array(value) if isinstance(value, list | Tensor) else value
 
 
 # DistributedSampler's attributes can be written to; here they say what is so, and cannot.

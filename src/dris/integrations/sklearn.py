@@ -5,7 +5,6 @@ model.predict(X_new), model.kept_, print(model.decision_)
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -161,7 +160,7 @@ class RobustSelector(BaseEstimator):
         return tags
 
 
-def _has(method: str) -> Callable[[Any], bool]:
+def _has(method: str) -> Any:
     """Whether the estimator within, fitted or not, has a method."""
 
     def check(self: "RobustClassifier") -> bool:
@@ -169,6 +168,15 @@ def _has(method: str) -> Callable[[Any], bool]:
         return True
 
     return check
+
+
+def _delegate(method: str) -> Any:
+    def call(self: "RobustClassifier", X: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        return getattr(self.estimator_, method)(X)  # type: ignore[no-any-return]
+
+    call.__name__, call.__doc__ = method, f"""The estimator's own `{method}`, where it has it."""
+    return available_if(_has(method))(call)
 
 
 class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -259,22 +267,9 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=within)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The estimator's labels."""
-        check_is_fitted(self)
-        return self.estimator_.predict(X)  # type: ignore[no-any-return]
-
-    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The estimator's probabilities, where it has some."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(X)  # type: ignore[no-any-return]
-
-    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """The estimator's decision values, where it has some."""
-        check_is_fitted(self)
-        return self.estimator_.decision_function(X)  # type: ignore[no-any-return]
+    predict = _delegate("predict")
+    predict_proba = _delegate("predict_proba")
+    decision_function = _delegate("decision_function")
 
     @available_if(_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -114,9 +114,5 @@ def corrupt_labels(
 
 
 def truth_path(path: Path) -> Path:
-    """Where the truth about a corrupted copy is kept.
-
-    >>> str(truth_path(Path("noisy.parquet")))
-    'noisy-truth.csv'
-    """
+    """Where the truth about a corrupted copy is kept."""
     return check_named(path).with_name(f"{path.stem}-truth.csv")

@@ -30,10 +30,6 @@ def nested_heads(
     """Class probabilities inside every fold, (fold, N, C), by heads trained in one stack.
 
     At [f], a row of another fold g has those of the head that saw neither f nor g.
-
-    >>> x = np.array([[-1.0, 1.0], [1.0, 1.0]] * 8, dtype=np.float32)
-    >>> nested_heads(x, np.array([0, 1] * 8), np.arange(16) // 4, 2, head=Head()).shape
-    (4, 16, 2)
     """
     left_out = _left_out(fold)
     out = np.empty((left_out[-1][0] + 1, len(labels), classes), dtype=np.float32)

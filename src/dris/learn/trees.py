@@ -31,11 +31,7 @@ GROWTH_OF_MANY = GROWTH | {"max_iter": 30, "learning_rate": 0.3}  # half the cos
 
 
 def suit_trees(x: Any, classes: int) -> bool:
-    """True where trees are worth their time: a dense table of few classes and not too wide.
-
-    >>> suit_trees(np.zeros((9, 30)), 3), suit_trees(np.zeros((9, 30)), 26)
-    (True, False)
-    """
+    """True where trees are worth their time: a dense table of few classes and not too wide."""
     dense = isinstance(x, np.ndarray) and x.ndim == 2
     return dense and x.shape[1] <= MAX_COLUMNS and classes <= MAX_CLASSES
 

@@ -40,9 +40,6 @@ def run_all(
     """`function(*task, tick)` for every task; the results in the order of the tasks.
 
     The nodes of a cluster must see the `folder`, if given, by this very path.
-
-    >>> run_all(lambda a, tick: a + 1, [(1,), (2,)], workers=1)
-    [2, 3]
     """
     if workers is not None:
         check_count(workers, "workers", at_least=1)

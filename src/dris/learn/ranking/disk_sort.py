@@ -59,11 +59,11 @@ def sort_on_disk(passes: Passes, tables: Sequence[RankTable]) -> None:
     each = [make_buckets(table, k) for k, table in enumerate(tables)]
     parts = {name: np.concatenate([getattr(b, name) for b in each]) for name in _PARTS}
     write_arrays(folder / "buckets", parts, {"examples": passes.examples}, format=FORMAT)
-    passes.each_shard(_sort_shard, [_sizes_file(folder, i) for i in range(count)])
+    passes.each_shard(_sort_shard, [_file(folder, "sizes", i) for i in range(count)])
     ends = np.cumsum([_sizes(folder, i).sum(axis=0) for i in range(count)], axis=0)
     starts = np.concatenate((np.zeros_like(ends[:1]), ends[:-1]))
     write_arrays(folder / "starts", {"starts": starts}, {}, format=FORMAT)
-    files = [(g, _ranks_file(folder, g)) for g in np.flatnonzero(~parts["tied"]).tolist()]
+    files = [(g, _file(folder, "ranks", g)) for g in np.flatnonzero(~parts["tied"]).tolist()]
     todo = [(g, file, count) for g, file in files if not file.exists()]
     passes.run(_rank_bucket, todo, ticks=len(todo))
 
@@ -81,7 +81,7 @@ def collect_ranks(
         slices = [
             np.full(size[g], same[g], dtype=np.uint64)
             if buckets.tied[g]
-            else _slice(_ranks_file(folder, g), kind, begin[g], size[g])
+            else _slice(_file(folder, "ranks", g), kind, begin[g], size[g])
             for g in range(size.size)
         ]
         doubled = np.empty(losses.shape, dtype=np.uint64)
@@ -107,7 +107,7 @@ def _sort_shard(shard: Shard, file: Path, tick: Ticker) -> None:
             sizes.append(np.concatenate(cut))
             tick()
 
-    write_atomically(_sorted_file(file), pieces())
+    write_atomically(file.with_name(file.name.replace("sizes", "sorted")), pieces())
     table = np.array(sizes, dtype=np.int64).reshape(-1, buckets.low.size)
     write_arrays(file, {"sizes": table}, {}, format=FORMAT)
 
@@ -118,7 +118,7 @@ def _rank_bucket(bucket: int, file: Path, shards: int, tick: Ticker) -> None:
     for i in range(shards):
         sizes = _sizes(file.parent, i)
         begins = (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
-        source = _sorted_file(_sizes_file(file.parent, i))
+        source = _file(file.parent, "sorted", i)
         slices += [
             _slice(source, buckets.low.dtype, begin, size)
             for begin, size in zip(begins[:, bucket], sizes[:, bucket], strict=True)
@@ -145,16 +145,8 @@ def _buckets(folder: Path) -> tuple[Buckets, Any]:
 
 def _sizes(folder: Path, number: int) -> NDArray[np.int64]:
     """How many losses each piece of a shard has in each bucket: (piece, bucket)."""
-    return read_arrays(_sizes_file(folder, number), kind="sort", format=FORMAT)[0]["sizes"]
+    return read_arrays(_file(folder, "sizes", number), kind="sort", format=FORMAT)[0]["sizes"]
 
 
-def _sizes_file(folder: Path, shard: int) -> Path:
-    return folder / f"sizes-{shard:05d}"
-
-
-def _sorted_file(sizes: Path) -> Path:
-    return sizes.with_name(sizes.name.replace("sizes", "sorted"))
-
-
-def _ranks_file(folder: Path, bucket: int) -> Path:
-    return folder / f"ranks-{bucket:05d}"
+def _file(folder: Path, what: str, number: int) -> Path:
+    return folder / f"{what}-{number:05d}"

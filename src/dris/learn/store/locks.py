@@ -112,10 +112,10 @@ def _acquire(folder: Path, wait: bool) -> "BaseFileLock":
 
 def _name_holder(folder: Path, wait: bool) -> None:
     """Say who holds the folder, as an error where nobody waits for them."""
-    held = b""
+    holder = ""
     with suppress(OSError):
-        held = (folder / LOCK).read_bytes()
-    holder = held.decode(errors="replace") or "of unknown number"
+        holder = (folder / LOCK).read_bytes().decode(errors="replace")
+    holder = holder or "of unknown number"
     if not wait:
         raise LockedError(
             f"{folder} is in use by process {holder}; let it finish, or wait for it with wait=True"

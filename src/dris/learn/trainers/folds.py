@@ -28,11 +28,6 @@ def folds_of(
 
     Folds are equally large but for one, unless a group is more than a fold holds, and hold as many
     examples of each label as they can.
-
-    >>> fold = folds_of(np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 2, 3, 4, 5, 4, 7]), 2,
-    ...                 rng=np.random.default_rng(0))
-    >>> np.bincount(fold).tolist(), bool(fold[4] == fold[6])
-    ([4, 4], True)
     """
     n = len(labels)
     shuffled = rng.permutation(n)
@@ -76,13 +71,7 @@ def _deal(filled: Positions, count: int) -> Positions:
 def in_and_out(
     columns: Mapping[str, NDArray[Any]], fold: Positions
 ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """Columns (fold, ..., example) of a proxy's models as its values in fold and out of fold.
-
-    >>> loss = np.array([[1.0, 20.0], [10.0, 2.0], [30.0, 4.0]])
-    >>> inside, outside = in_and_out({"loss": loss}, np.array([0, 1]))
-    >>> inside["loss"].tolist(), outside["loss"].tolist()
-    ([20.0, 12.0], [1.0, 2.0])
-    """
+    """Columns (fold, ..., example) of a proxy's models as its values in fold and out of fold."""
     first = next(iter(columns.values()))
     count, n, depth = len(first), len(fold), (1,) * (first.ndim - 2)
     trained = (np.arange(count)[:, None] != fold).reshape(count, *depth, n)

@@ -16,11 +16,7 @@ TRAINERS: tuple[Trainer, ...] = (HeadTrainer(), EstimatorTrainer(), NetworkTrain
 
 
 def trainer_of(model: Any) -> Trainer:
-    """The trainer of a model, by its name or by what it is.
-
-    >>> trainer_of("mlp").title, trainer_of("sgd_log").title, trainer_of("resnet20").title
-    ('stacked head', 'scikit-learn classifier', 'network')
-    """
+    """The trainer of a model, by its name or by what it is."""
     return next(trainer for trainer in TRAINERS if trainer.takes(model))
 
 

@@ -50,22 +50,20 @@ def as_table(
         with threadpool_limits(limits=1):  # so that no bit depends on how many there are
             apart = _untangling((some - mean) / scale)
 
+    def scaled(rows: NDArray[Any]) -> NDArray[np.float32]:
+        even = (rows - mean) / scale if columns else rows
+        if apart is not None:
+            with threadpool_limits(limits=1):
+                even = even @ apart
+        single = as_single(even)
+        return np.pad(single, ((0, 0), (0, 1)), constant_values=1) if constant else single
+
     def prepare(x: NDArray[Any], folder: Path | None = None) -> NDArray[np.float32]:
         rows = x.reshape(len(x), -1)
         if not columns and not constant:
             return as_single(rows)
-
-        def scale_rows(rows: NDArray[Any]) -> NDArray[Any]:
-            even = (rows - mean) / scale if columns else rows
-            if apart is None:
-                return even
-            with threadpool_limits(limits=1):
-                return np.asarray(even @ apart)
-
-        parts = (as_single(scale_rows(rows[block])) for block in _blocks(rows))
+        parts = (scaled(rows[block]) for block in _blocks(rows))
         shape = (len(rows), rows.shape[1] + constant)
-        if constant:
-            parts = (np.pad(part, ((0, 0), (0, 1)), constant_values=1) for part in parts)
         if folder is not None and 4 * rows.size > MAX_BYTES_IN_MEMORY:
             name = "features" if apart is None else "untangled"
             return _in_file(parts, shape, folder / f"{name}.f32")

@@ -48,10 +48,6 @@ class Passes:
 
     `equal` batches have nearly the same size, none of one example where B > 2 (BatchNorm cannot
     take it); otherwise there are full ones and a rest. `batch_count` is how many equal ones.
-
-    >>> passes = Passes(np.arange(5), 2, seed=0, stream=("x",))
-    >>> [len(b) for b in passes.batches(1)], passes.steps
-    ([2, 2, 1], 3)
     """
 
     rows: Positions

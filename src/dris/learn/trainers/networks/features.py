@@ -27,7 +27,7 @@ from dris.learn.record.batches import as_array
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.runs import Outcome
 from dris.learn.trainers.job import check_inputs
-from dris.learn.trainers.networks.sources import DatasetSource
+from dris.learn.trainers.networks.sources import DatasetSource, as_floats
 
 Features = NDArray[np.float32]
 # Pictures at once on a CPU. The maps of more are larger than what memory is reused for: the system
@@ -146,17 +146,13 @@ def _check_rows(out: Any, count: int, first: int) -> NDArray[Any]:
 def _batches(data: Any, batch_size: int, device: torch.device) -> Iterator[Tensor]:
     pieces = [np.arange(len(data))[a : a + batch_size] for a in range(0, len(data), batch_size)]
     if not isinstance(data, np.ndarray):
-        yield from map(_channels_last, DatasetSource(data, device).batches(pieces))
+        yield from DatasetSource(data, device).batches(pieces)
         return
     for at in pieces:
         rows = data[at[0] : at[-1] + 1]
         # Bytes are moved as bytes, a quarter of the floats that they become on the device.
         moved = np.array(rows) if rows.dtype == np.uint8 else rows.astype(np.float32)
-        yield _channels_last(torch.from_numpy(moved).to(device).to(torch.float32))
-
-
-def _channels_last(batch: Tensor) -> Tensor:
-    return batch.contiguous(memory_format=torch.channels_last) if batch.ndim == 4 else batch
+        yield as_floats(torch.from_numpy(moved).to(device))
 
 
 @contextmanager

@@ -41,18 +41,7 @@ class BrokenLossError(InputError):
 
 
 class Network(Training):
-    """A network in training, on passes over everything unless another schedule is given.
-
-    >>> import numpy as np
-    >>> from dris.learn.trainers.networks.sources import TensorSource
-    >>> source = TensorSource(np.array([[-1.0], [1.0]] * 8), torch.device("cpu"))
-    >>> recipe = Recipe(epochs=4, batch_size=4, learning_rate=0.5)
-    >>> network = Network("linear", source, np.array([0, 1] * 8), 2, recipe, seed=0, stream=("x",))
-    >>> for epoch in range(1, 5):
-    ...     loss = network.train_epoch(epoch)
-    >>> loss < 0.1, network.measure(np.arange(2))[0].argmax(axis=1).tolist()
-    (True, [0, 1])
-    """
+    """A network in training, on passes over everything unless another schedule is given."""
 
     def __init__(
         self,

@@ -101,12 +101,16 @@ class DatasetSource:
             generator=torch.Generator(),
         )
         for batch in loader:
-            x = batch.to(self._device, non_blocking=True).to(torch.float32)
-            # The layout of `TensorSource`: the same values then give the same bits.
-            yield x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
+            yield as_floats(batch.to(self._device, non_blocking=True))
 
     def like(self, x: Any) -> "DatasetSource":
         return DatasetSource(x, self._device)
+
+
+def as_floats(batch: Tensor) -> Tensor:
+    """In the layout of `TensorSource`: the same values then give the same bits."""
+    x = batch.to(torch.float32)
+    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
 
 def on_device(batches: Sequence[Positions], device: torch.device) -> tuple[Tensor, ...]:

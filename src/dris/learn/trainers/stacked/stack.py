@@ -33,11 +33,7 @@ Floats = NDArray[np.float32]
 
 
 def as_features(data: Data, normalize: Normalize, folder: Path | None = None) -> Data:
-    """The data with rows of x that end in a 1; large features become a file in `folder`.
-
-    >>> as_features(Data(np.array([[1.0], [3.0]]), np.array([0, 1])), True).x.tolist()
-    [[-1.0, 1.0], [1.0, 1.0]]
-    """
+    """The data with rows of x that end in a 1; large features become a file in `folder`."""
     return as_table(data, normalize, folder, constant=True)
 
 
@@ -56,15 +52,6 @@ class Stack:
 
     `hidden` is the width of one hidden layer with ReLUs, None for linear models. All schedules have
     as many steps; no bit depends on how many threads there are.
-
-    >>> from dris.learn.trainers.trainer import Passes
-    >>> x = np.array([[-1.0, 1.0], [1.0, 1.0]] * 8, dtype=np.float32)
-    >>> stack = Stack(x, np.array([0, 1] * 8), 2, Recipe(4, 4, 0.5), hidden=8,
-    ...     seed=0, streams=[("a",)], schedules=[Passes(np.arange(16), 4, 0, ("a",))])
-    >>> for epoch in (1, 2, 3, 4):
-    ...     stack.train_epoch(epoch)
-    >>> stack.answers()[0].logits.argmax(axis=1)[:, :2].tolist()
-    [[0, 1]]
     """
 
     def __init__(
