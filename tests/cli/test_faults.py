@@ -22,7 +22,7 @@ from dris.cli.output import showing_notes, signals_as_ctrl_c
 from dris.core.errors import InputError
 from dris.core.files import is_left, temporary_folder, temporary_for
 from dris.data import writer as module
-from dris.data.writer import MANIFEST, Writer, written_in
+from dris.data.writer import MANIFEST, Writer
 from dris.learn.engines.tasks import run_all
 from dris.learn.store.locks import folder_lock
 from made_people import write_people
@@ -79,7 +79,7 @@ def test_a_set_appears_together_or_not_at_all(tmp_path):
         writer.write(tmp_path / "kept.csv", [b"a"])
         writer.write(tmp_path / "report.html", [b"b"])
     assert set(contents(tmp_path)) == {MANIFEST, "kept.csv", "report.html"}
-    assert set(written_in(tmp_path)) == {"kept.csv", "report.html"}
+    assert set(module._noted(tmp_path)["files"]) == {"kept.csv", "report.html"}
     assert "unfinished" not in json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
     with pytest.raises(InputError, match="force"):
         Writer().refuse(tmp_path / "kept.csv")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dris.core.errors import InputError
 from dris.data import writer as module
-from dris.data.writer import MANIFEST, OWN, Writer, digest_of, place_new, written_in
+from dris.data.writer import MANIFEST, OWN, Writer, digest_of, place_new
 
 A, B = b"one\n", b"another\n"
 
@@ -26,7 +26,7 @@ def refused(says, write, *arguments, **named):
 def test_a_new_file_is_written_and_listed_with_its_checksum(tmp_path):
     path = Writer().write(tmp_path / "a", [A[:2], A[2:]])
     assert path.read_bytes() == A
-    assert written_in(tmp_path) == {"a": [digest_of(path)]}
+    assert module._noted(tmp_path)["files"] == {"a": [digest_of(path)]}
     assert sorted(p.name for p in tmp_path.iterdir()) == [MANIFEST, "a"]
 
 
@@ -93,7 +93,7 @@ def test_the_same_bytes_are_left_as_they_are_whoever_wrote_them(tmp_path):
     OWN.reading(path).publish({tmp_path / "fresh": path})
     assert path.stat().st_mtime_ns == before
     assert not (tmp_path / "fresh").exists()
-    assert written_in(tmp_path) == {}  # and stay whose they are
+    assert module._noted(tmp_path)["files"] == {}  # and stay whose they are
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_many_who_write_into_one_folder_lose_no_name(tmp_path):
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(40)))
-    assert set(written_in(tmp_path)) == {str(number) for number in range(40)}
+    assert set(module._noted(tmp_path)["files"]) == {str(number) for number in range(40)}
 
 
 def test_names_are_lost_when_nobody_waits_for_the_other(tmp_path, monkeypatch):
@@ -213,7 +213,7 @@ def test_names_are_lost_when_nobody_waits_for_the_other(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_alone_in", lambda folder: nullcontext())
     monkeypatch.setattr(module, "_noted", and_another)
     Writer().write(tmp_path / "own", [A])
-    assert set(written_in(tmp_path)) == {"own"}
+    assert set(module._noted(tmp_path)["files"]) == {"own"}
     refused("other was not written by dris", OWN.write, tmp_path / "other", [B])
 
 

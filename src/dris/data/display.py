@@ -19,8 +19,8 @@ def show_rows(
 ) -> dict[str, list[str]]:
     """The columns of the examples at these positions as text, learned from or not; paths of images.
 
-    Numbers are as the file has them, text is whole. `names` are the columns to show, by default all
-    but label and id. Arrays without columns of their own show what is learned from, but no pixels.
+    Numbers are as the file has them. `names` are the columns to show, by default all but label and
+    id. Arrays show what is learned from, but no pixels.
 
     >>> data = LabelledData.of(np.array([[1.5, 2], [3, 4]]), [0, 1], classes=("a", "b"))
     >>> show_rows(data, np.array([1, 0]))
@@ -48,8 +48,7 @@ def _show(
     rows = _table_of(data)
     shown = _columns(rows, data)
     if rows is None:
-        wanted = set(shown if names is None else names)
-        at = {name: i for i, name in enumerate(shown) if name in wanted}
+        at = {name: i for i, name in enumerate(shown) if names is None or name in names}
         return {**pictures, **{name: [as_text(v) for v in x[:, i]] for name, i in at.items()}}
     if names is not None:
         shown = [name for name in names if name in rows.schema.names]
@@ -84,11 +83,7 @@ def _columns(rows: Rows | None, data: LabelledData) -> list[str]:
 
 
 def check_columns(data: LabelledData, names: Sequence[str]) -> list[str]:
-    """The columns that are named, or with "all" every one; refuse those that are not there.
-
-    >>> check_columns(LabelledData.of(np.eye(2), [0, 1], classes=("a", "b")), ["all"])
-    ['x[0]', 'x[1]']
-    """
+    """The columns that are named, or with "all" every one; refuse those that are not there."""
     there = columns_to_show(data)
     if list(names) == ["all"] and "all" not in there:
         return there
@@ -102,11 +97,9 @@ def check_columns(data: LabelledData, names: Sequence[str]) -> list[str]:
 
 def _table_of(data: LabelledData) -> Rows | None:
     """The table that the data came from, opened again; None where it has no columns to show."""
-    if data.shown is not None:
-        shown: Rows = data.shown
-        return shown
     entry = BY_NAME.get(data.origin.format)
-    return None if entry is None else entry.rows(data)
+    rows: Rows | None = entry.rows(data) if entry else data.shown
+    return rows
 
 
 def as_text(value: Any, longest: int | None = None) -> str:

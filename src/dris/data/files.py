@@ -40,13 +40,6 @@ def reading(path: PathLike, kind: str, passing: type[Exception] = InputError) ->
     """Turn whatever goes wrong while a file is read into one sentence with the remedy.
 
     An `InputError` passes, and so does `passing`, which the caller explains better.
-
-    >>> with reading("a.csv", "CSV file"):
-    ...     raise OSError(13, "Permission denied")
-    Traceback (most recent call last):
-    ...
-    dris.core.errors.InputError: a.csv cannot be read (Permission denied); check its permissions \
-and that it is a whole CSV file
     """
     refuse_endless(path)
     try:
@@ -86,25 +79,19 @@ def one_line(text: object, most: int = 160) -> str:
 def listed(names: Sequence[object], most: int = 12) -> str:
     """Names in a row for a message; of many the first few and the last, which often is the label.
 
-    Names with spaces around them, and empty ones, are quoted.
-
     >>> listed(["a", " b", "c", "d"], most=3), listed([""])
     ("a, ' b', … (1 more), d", "''")
     """
-    odd = [isinstance(name, str) and (not name or name != name.strip()) for name in names]
+    odd = (isinstance(name, str) and (not name or name != name.strip()) for name in names)
     shown = zip(odd, names, strict=True)
     words = [one_line(repr(name) if quoted else name, 40) for quoted, name in shown]
-    left_out = len(words) - most
-    if left_out > 0:
-        words[most - 1 : -1] = [f"… ({left_out} more)"]
+    if len(words) > most:
+        words[most - 1 : -1] = [f"… ({len(words) - most} more)"]
     return ", ".join(words)
 
 
 def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
-    """The files and folders that are meant: a path, several, or a pattern such as part-*.parquet.
-
-    A pattern's matches are sorted, part-2 before part-10. What lies at an address is fetched.
-    """
+    """The files and folders that are meant: paths, patterns such as part-*.parquet, addresses."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InputError("no data was named; pass the path of a file or a folder")
@@ -115,24 +102,23 @@ def files_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
             raise InputError(f"{one_line(repr(one))} is not a path; name a file or a folder")
         if not text.isprintable():
             raise InputError(f"the name {one_line(repr(text))} cannot be printed; rename the file")
-        address = address_of(text)
-        if address is not None:
+        if address := address_of(text):
             files.append(fetch(address))
             continue
         path = expanded(text)
         with reading(path, "file"):
-            if not os.path.lexists(path) and any(c in text for c in "*?["):
+            if path.exists():
+                files.append(path)
+            elif not path.is_symlink() and any(c in text for c in "*?["):
                 matches = [Path(match) for match in glob.glob(str(path))]
                 if not matches:
                     raise InputError(f"no file matches {text}; check the pattern and the folder")
                 files += in_order(matches)
-                continue
-            if not path.exists():
+            else:
                 why = "is a link that leads nowhere" if path.is_symlink() else "does not exist"
                 near = nearest_file(path)
                 meant = f" (did you mean {near}?)" if near else ""
                 raise InputError(f"{text} {why}{meant}; check the path (here is {Path.cwd()})")
-        files.append(path)
     return tuple(files)
 
 
@@ -147,12 +133,11 @@ def expanded(path: PathLike) -> Path:
 def nearest_file(path: Path) -> Path | None:
     """The file beside it whose name is most similar; None where none is."""
     try:
-        names = [other.name for other in path.parent.iterdir()]
+        names = sorted(other.name for other in path.parent.iterdir())
     except OSError:
         return None
-    close = difflib.get_close_matches(path.name, names, n=1) or [
-        name for name in sorted(names) if path.stem and name.startswith(path.stem)
-    ]
+    longer = [name for name in names if path.stem and name.startswith(path.stem)]
+    close = [*difflib.get_close_matches(path.name, names, n=1), *longer]
     return path.with_name(close[0]) if close else None
 
 
@@ -188,11 +173,12 @@ def in_order(paths: Sequence[Path]) -> list[Path]:
 
 def digests_of(files: Sequence[Path]) -> tuple[bytes, ...]:
     """SHA-256 of the bytes of each file."""
-    digests = []
-    for path in files:
+
+    def digest(path: Path) -> bytes:
         with reading(path, "file"), path.open("rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").digest())
-    return tuple(digests)
+            return hashlib.file_digest(file, "sha256").digest()
+
+    return tuple(map(digest, files))
 
 
 def fingerprint_of(files: Sequence[Path]) -> str:
@@ -242,23 +228,18 @@ def source(path: Path) -> Any:
 def only_member(path: Path) -> str:
     """The one file inside an archive; of several, the folders and hidden ones aside."""
     with reading(path, "zip archive"), zipfile.ZipFile(path) as archive:
-        names = [
-            entry.filename
-            for entry in archive.infolist()
-            if not entry.is_dir() and not entry.filename.startswith(("__MACOSX/", "."))
-        ]
+        files = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+    names = [name for name in files if not name.startswith(("__MACOSX/", "."))]
     if len(names) != 1:
         held = f"holds {len(names)} files ({listed(names) or 'none'})"
         raise InputError(f"{path} {held}, and one table is expected; unpack it")
     return names[0]
 
 
-def unpacked_size(path: Path) -> int:
-    """How many bytes are inside, refused when they are more than this machine's memory."""
+def refuse_large(path: Path) -> None:
+    """Refuse a file that unpacks to more bytes than this machine's memory."""
     name = path.name.lower()
     with reading(path, "file"):
-        if not path.is_file():
-            return 0
         size = path.stat().st_size
         if name.endswith(".gz") and size > 8:
             with path.open("rb") as file:
@@ -269,7 +250,6 @@ def unpacked_size(path: Path) -> int:
             with zipfile.ZipFile(path) as archive:
                 size = archive.getinfo(member).file_size
     refuse_larger_than_memory(path, size)
-    return size
 
 
 @contextmanager
@@ -298,16 +278,14 @@ def writing(path: Path) -> Iterator[None]:
 def fetch(address: str) -> Path:
     """Copy what lies in object storage (s3://, gs://) once; the file or folder that holds it here.
 
-    Formats that seek and rows that are written back need a file. The copy is kept under the user's
-    cache, and made anew when size or time of the original differ.
+    The copy in the user's cache is made anew when size or time of the original differ.
     """
     from pyarrow import fs
 
     try:
         system, inner = fs.FileSystem.from_uri(address)
-        if isinstance(system, fs.LocalFileSystem):
-            return Path(inner)
-        return _copied(system, inner, address)
+        local = isinstance(system, fs.LocalFileSystem)
+        return Path(inner) if local else _copied(system, inner, address)
     except (OSError, ValueError, TypeError, NotImplementedError) as error:
         raise InputError(
             f"{address} cannot be read ({one_line(error)}); check the address and your credentials"
@@ -317,33 +295,23 @@ def fetch(address: str) -> Path:
 def _copied(system: Any, inner: str, address: str) -> Path:
     from pyarrow import fs
 
-    info = system.get_file_info(inner)
-    if info.type == fs.FileType.NotFound:
+    files = [system.get_file_info(inner)]
+    if files[0].type == fs.FileType.NotFound:
         raise InputError(f"{address} does not exist; check the address")
-    if info.type == fs.FileType.File:
-        target = _cache(f"{address} {info.size} {info.mtime_ns}") / Path(inner).name
-        _copy(system, info, target)
-        return target
-    inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
-    files = sorted((f for f in inside if f.type == fs.FileType.File), key=lambda f: str(f.path))
-    stamp = "".join(f"{f.path} {f.size} {f.mtime_ns}\n" for f in files)
-    folder = _cache(address + stamp) / Path(inner).name
-    for one in files:
-        _copy(system, one, folder / os.path.relpath(one.path, inner))
-    return folder
-
-
-def _copy(system: Any, info: Any, target: Path) -> None:
-    if target.is_file() and target.stat().st_size == info.size:
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    remove_left(target.parent)
-    part = temporary_for(target)
-    with system.open_input_stream(info.path) as stream, part.open("wb") as out:
-        shutil.copyfileobj(stream, out, 1 << 22)
-    part.replace(target)
-
-
-def _cache(key: str) -> Path:
+    if files[0].type == fs.FileType.Directory:
+        inside = system.get_file_info(fs.FileSelector(inner, recursive=True))
+        files = sorted((f for f in inside if f.type == fs.FileType.File), key=lambda f: str(f.path))
+    stamp = address + "".join(f"{f.path} {f.size} {f.mtime_ns}\n" for f in files)
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root, "dris", "fetched", hashlib.sha256(key.encode()).hexdigest()[:24])
+    kept = Path(root, "dris", "fetched", hashlib.sha256(stamp.encode()).hexdigest()[:24])
+    for one in files:
+        target = kept / os.path.relpath(one.path, Path(inner).parent)
+        if target.is_file() and target.stat().st_size == one.size:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        remove_left(target.parent)
+        part = temporary_for(target)
+        with system.open_input_stream(one.path) as stream, part.open("wb") as out:
+            shutil.copyfileobj(stream, out, 1 << 22)
+        part.replace(target)
+    return kept / Path(inner).name

@@ -1,15 +1,12 @@
-"""What is seen in data before anything trains.
+"""What is seen in data before anything trains: odd labels, and columns or words that repeat them.
 
-First the labels alone; then columns that repeat the given label, and those that say nothing; last
-words that say the label, such as "[spam]" in a subject line or the `__label__` of some training
-files. Proxies that read them agree with every given label, wrong ones included, so they are taken
-out of the texts.
+Proxies that read those agree with every given label, wrong ones included.
 """
 
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -28,7 +25,7 @@ _MISSING |= {"(missing)", "tbd", "undefined"}
 _MAX_ROWS = 1000
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 MIN_NAMED = 0.95  # of what the commonest class does not explain: from here on a column is named
-MIN_LEFT_OUT = 0.995  # and from here on left out, where it is a list of values
+MIN_LEFT_OUT = 0.995  # and left out, where it is a list of values
 # More values a class are names of groups, of which the label is a property.
 MAX_VALUES_PER_CLASS = 8
 MIN_ROWS = 50  # rows: with fewer, an honest column may do so
@@ -49,7 +46,7 @@ _OF_A_CLASS = 20  # texts at least: of fewer, an honest word may be in all
 _WORD = re.compile(r"[^\W_]+")
 
 
-def add_findings(data: LabelledData, more: Sequence[LabelFinding] = ()) -> LabelledData:
+def add_findings(data: LabelledData, more: Iterable[LabelFinding] = ()) -> LabelledData:
     """The data with everything that is seen in its labels, as findings and as notes.
 
     >>> data = LabelledData.of(np.eye(6), [0, 1, 2, 1, 0, 0], classes=("cat", "dog", "Dog"))
@@ -82,11 +79,7 @@ def add_findings(data: LabelledData, more: Sequence[LabelFinding] = ()) -> Label
 def merge_spellings(
     labels: NDArray[np.int64], classes: tuple[Value, ...]
 ) -> tuple[NDArray[np.int64], tuple[Value, ...], tuple[str, ...]]:
-    """Labels with the spellings of one class joined to the commonest of them, and what was.
-
-    >>> merge_spellings(np.array([0, 1, 1]), ("Dog", "dog"))
-    (array([0, 0, 0]), ('dog',), ("'Dog' became 'dog' in 1 row",))
-    """
+    """Labels with the spellings of one class joined to the commonest of them, and what was."""
     counts = np.bincount(labels, minlength=len(classes))
     best: dict[str, int] = {}
     for i in sorted(range(len(classes)), key=lambda i: (-int(counts[i]), str(classes[i]))):
@@ -138,60 +131,52 @@ def row_groups(keys: NDArray[np.integer]) -> NDArray[np.int64] | None:
     return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)
 
 
-def _unlabelled(data: LabelledData) -> list[LabelFinding]:
-    aside = data.unlabelled
-    if aside is None:
-        return []
-    names = listed([one_line(name, 40) for name in aside.ids.tolist()], most=3)
-    text = (
-        f"{_rows(len(aside))} without a label ({names}) put aside: not learned from, not kept, and "
-        "listed in issues.csv with a label to consider"
-    )
-    return [LabelFinding("unlabelled", len(aside), text)]
+def _unlabelled(data: LabelledData) -> Iterator[LabelFinding]:
+    if (aside := data.unlabelled) is not None:
+        names = listed([one_line(name, 40) for name in aside.ids.tolist()], most=3)
+        text = (
+            f"{_rows(len(aside))} without a label ({names}) put aside: not learned from, not kept, "
+            "and listed in issues.csv with a label to consider"
+        )
+        yield LabelFinding("unlabelled", len(aside), text)
 
 
-def _missing(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
-    odd = [i for i, v in enumerate(data.classes) if spelling_of(v) in _MISSING]
-    if not odd:
-        return []
-    total = int(counts[odd].sum())
-    names = listed([f"{data.classes[i]!r} ({counts[i]:,})" for i in odd])
-    remedy = parameter("no_label", [str(data.classes[i]) for i in odd])
-    text = (
-        f"{_rows(total)} have a label that reads as missing, {names}, and count as a class; "
-        f"{remedy} puts them aside"
-    )
-    return [LabelFinding("missing", total, text, _where(np.isin(data.labels, odd)))]
+def _missing(data: LabelledData, counts: NDArray[np.int64]) -> Iterator[LabelFinding]:
+    if odd := [i for i, v in enumerate(data.classes) if spelling_of(v) in _MISSING]:
+        total = int(counts[odd].sum())
+        names = listed([f"{data.classes[i]!r} ({counts[i]:,})" for i in odd])
+        text = (
+            f"{_rows(total)} have a label that reads as missing, {names}, and count as a class; "
+            f"{parameter('no_label', [str(data.classes[i]) for i in odd])} puts them aside"
+        )
+        yield LabelFinding("missing", total, text, _where(np.isin(data.labels, odd)))
 
 
-def _spellings(classes: Sequence[Value], counts: NDArray[np.int64]) -> list[LabelFinding]:
+def _spellings(classes: Sequence[Value], counts: NDArray[np.int64]) -> Iterator[LabelFinding]:
     alike: dict[str, list[int]] = {}
     for i, value in enumerate(classes):
         alike.setdefault(spelling_of(value), []).append(i)
-    several = [group for group in alike.values() if len(group) > 1]
-    if not several:
-        return []
-    ways = [" / ".join(f"{classes[i]!r} ({counts[i]:,})" for i in group) for group in several]
-    more = f" and {len(ways) - 5} more" if len(ways) > 5 else ""
-    text = (
-        f"{len(several)} {'class is' if len(several) == 1 else 'classes are'} spelled in several "
-        f"ways: {'; '.join(ways[:5])}{more}; `merge_spellings` joins them"
-    )
-    return [LabelFinding("spellings", len(several), text)]
+    if several := [group for group in alike.values() if len(group) > 1]:
+        ways = [" / ".join(f"{classes[i]!r} ({counts[i]:,})" for i in group) for group in several]
+        more = f" and {len(ways) - 5} more" if len(ways) > 5 else ""
+        text = (
+            f"{len(several)} {'class is' if len(several) == 1 else 'classes are'} spelled in "
+            f"several ways: {'; '.join(ways[:5])}{more}; `merge_spellings` joins them"
+        )
+        yield LabelFinding("spellings", len(several), text)
 
 
-def _many(data: LabelledData) -> list[LabelFinding]:
+def _many(data: LabelledData) -> Iterator[LabelFinding]:
     classes, n = len(data.classes), len(data)
-    if classes <= n // 2 or n < 20:
-        return []
-    text = (
-        f"the label has {classes:,} different values in {n:,} rows, as an id has; "
-        "name the column of classes with `label` if it is another"
-    )
-    return [LabelFinding("id", classes, text)]
+    if classes > n // 2 and n >= 20:
+        text = (
+            f"the label has {classes:,} different values in {n:,} rows, as an id has; "
+            "name the column of classes with `label` if it is another"
+        )
+        yield LabelFinding("id", classes, text)
 
 
-def _several_in_one(data: LabelledData) -> list[LabelFinding]:
+def _several_in_one(data: LabelledData) -> Iterator[LabelFinding]:
     """Labels such as "red;tall": lists of a few words that come together in many ways."""
     for mark in ";|,/+":
         parts = [[p.strip() for p in v.split(mark)] for v in data.classes if isinstance(v, str)]
@@ -204,35 +189,33 @@ def _several_in_one(data: LabelledData) -> list[LabelFinding]:
                 f"labels such as {one!r} seem to be several labels in one; each combination of the "
                 f"{len(times)} counts as a class of its own, so make a column of each"
             )
-            return [LabelFinding("several labels", lists, text)]
-    return []
+            yield LabelFinding("several labels", lists, text)
+            return
 
 
-def _quantity(data: LabelledData) -> list[LabelFinding]:
+def _quantity(data: LabelledData) -> Iterator[LabelFinding]:
     """Many whole numbers that do not count classes, as ages and prices are."""
     values = [v for v in data.classes if isinstance(v, int) and not isinstance(v, bool)]
-    if len(values) < max(len(data.classes), MIN_QUANTITY) or len(values) > len(data) // 2:
-        return []
-    if values[0] in (0, 1) and values[-1] - values[0] == len(values) - 1:
-        return []
-    text = (
-        f"the label has {len(values)} different numbers from {values[0]} to {values[-1]}, as a "
-        "quantity has; each counts as a class of its own, so put them into a few ranges"
-    )
-    return [LabelFinding("quantity", len(values), text)]
+    if not max(len(data.classes), MIN_QUANTITY) <= len(values) <= len(data) // 2:
+        return
+    if values[0] not in (0, 1) or values[-1] - values[0] != len(values) - 1:
+        text = (
+            f"the label has {len(values)} different numbers from {values[0]} to {values[-1]}, as a "
+            "quantity has; each counts as a class of its own, so put them into a few ranges"
+        )
+        yield LabelFinding("quantity", len(values), text)
 
 
-def _few(data: LabelledData, counts: NDArray[np.int64]) -> list[LabelFinding]:
+def _few(data: LabelledData, counts: NDArray[np.int64]) -> Iterator[LabelFinding]:
     rare = np.flatnonzero(counts <= 2)
-    if not len(rare) or len(data.classes) > len(data) // 2:
-        return []
-    names = listed([f"{data.classes[i]!r} ({counts[i]})" for i in rare.tolist()], most=6)
-    what = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
-    text = f"{what} one or two rows only, of which nothing can be learned: {names}"
-    return [LabelFinding("few", len(rare), text, _where(np.isin(data.labels, rare)))]
+    if len(rare) and len(data.classes) <= len(data) // 2:
+        names = listed([f"{data.classes[i]!r} ({counts[i]})" for i in rare.tolist()], most=6)
+        what = "1 class has" if len(rare) == 1 else f"{len(rare)} classes have"
+        text = f"{what} one or two rows only, of which nothing can be learned: {names}"
+        yield LabelFinding("few", len(rare), text, _where(np.isin(data.labels, rare)))
 
 
-def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFinding]:
+def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> Iterator[LabelFinding]:
     """Rows that occur twice, and those among them whose labels differ."""
     size = np.bincount(groups)
     low = np.full(len(size), len(data.classes))
@@ -242,7 +225,7 @@ def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFindin
     torn = low < high
     again = int((size - 1).sum())
     text = f"{_rows(again)} {'repeats' if again == 1 else 'repeat'} the features of another exactly"
-    findings = [LabelFinding("duplicate", again, text, _where(size[groups] > 1))]
+    yield LabelFinding("duplicate", again, text, _where(size[groups] > 1))
     if torn.any():
         at = np.flatnonzero(torn[groups])
         members = np.flatnonzero(groups == groups[at[0]])
@@ -260,8 +243,7 @@ def _repeated(data: LabelledData, groups: NDArray[np.int64]) -> list[LabelFindin
             f"{_rows(len(at))} in {groups_torn} have the same features and different labels, such "
             f"as {pair}: {why}"
         )
-        findings.append(LabelFinding("conflict", len(at), text, _where(torn[groups])))
-    return findings
+        yield LabelFinding("conflict", len(at), text, _where(torn[groups]))
 
 
 def _where(mask: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -280,20 +262,21 @@ def determined_share(codes: NDArray[np.integer], labels: NDArray[np.int64], clas
     >>> determined_share(np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 1]), 2)
     1.0
     """
-    n = len(labels)
     _, dense = np.unique(codes, return_inverse=True)
     pairs, counts = np.unique(dense.astype(np.int64) * classes + labels, return_counts=True)
     value = pairs // classes
     order = np.lexsort((-counts, value))
     value, counts = value[order], counts[order]
-    first = np.flatnonzero(np.diff(np.concatenate([[-1], value])))
+    first = np.flatnonzero(np.diff(value, prepend=-1))
     best = counts[first]
-    second = np.zeros_like(best)
-    more = np.append(np.diff(first) > 1, len(value) - first[-1] > 1)
-    second[more] = counts[first[more] + 1]
-    right = int(best[best - 1 > second].sum())
-    commonest = np.bincount(labels, minlength=classes).max()
-    return float((right - commonest) / max(1, n - commonest))
+    second = np.append(np.where(np.diff(value) == 0, counts[1:], 0), 0)[first]
+    return _beyond_commonest(int(best[best - 1 > second].sum()), labels)
+
+
+def _beyond_commonest(right: int, labels: NDArray[np.int64]) -> float:
+    """The share of what the commonest class does not explain that is explained by so many right."""
+    commonest = np.bincount(labels).max()
+    return float((right - commonest) / max(1, len(labels) - commonest))
 
 
 def leaks_in(
@@ -304,10 +287,7 @@ def leaks_in(
     classes: int,
     keys: NDArray[np.uint64],
 ) -> list[Leak]:
-    """Columns that tell nearly all of the label, each with how much.
-
-    `keys` are numbers of the rows, by which a sample is drawn whatever their order.
-    """
+    """Columns that tell nearly all of the label; `keys` draw a sample whatever the rows' order."""
     if len(labels) < MIN_ROWS or classes > len(labels) // 4:
         return []
     drawn: NDArray[np.int64] | slice = slice(None)
@@ -328,10 +308,7 @@ def leaks_in(
             many = len(distinct)
             if many == 2:
                 pairs[feature.column] = column == distinct[1]
-            edges = distinct
-            if many > _BINS:
-                edges = np.quantile(column, np.linspace(0, 1, _BINS + 1)[1:-1])
-            share = determined_share(np.searchsorted(edges, column), some, classes)
+            share = determined_share(_binned(column, _BINS), some, classes)
         else:
             continue
         known = feature.how == "gap" or any(leak.column == feature.column for leak in leaks)
@@ -344,22 +321,12 @@ def leaks_in(
 def one_hot_label(
     pairs: Mapping[str, NDArray[np.bool_]], labels: NDArray[np.int64], classes: int
 ) -> list[str]:
-    """Columns of two values that are the label together: one for each class, or for all but one.
-
-    >>> y = np.arange(9) % 3
-    >>> one_hot_label({"a": y == 0, "b": y == 1, "c": np.arange(9) < 4}, y, 3)
-    ['a', 'b']
-    """
+    """Columns of two values that are the label together: one for each class, or for all but one."""
     columns: dict[int, str] = {}
-    if len(pairs) < classes - 1:
-        return []
-    n = len(labels)
     for name, there in pairs.items():
-        hits = np.bincount(labels[there], minlength=classes)
-        likeliest = int(hits.argmax())
+        likeliest = int(np.bincount(labels[there], minlength=classes).argmax())
         own = labels == likeliest
-        missed = int((there != own).sum())
-        if missed <= (1 - MIN_LEFT_OUT) * min(int(own.sum()), n - int(own.sum())):
+        if (there != own).sum() <= (1 - MIN_LEFT_OUT) * min(own.sum(), (~own).sum()):
             columns.setdefault(likeliest, name)
     return list(columns.values()) if len(columns) >= classes - 1 else []
 
@@ -377,16 +344,14 @@ def joint_leak(
 ) -> Leak | None:
     """Two or three columns that tell the given label together, as two whose XOR it is.
 
-    A small tree over them is right about nearly every held-out row, where the other columns tell
-    something of the label and not nearly all: so they have its errors as well. Among 899 columns of
-    real tables, each taken for the label, it named nine.
+    A small tree over them is right about nearly every held-out row, and the other columns tell
+    something of the label, not nearly all: so these have its errors as well.
     """
     names = list(columns)
     if len(labels) < MIN_JOINT_ROWS or classes > MAX_JOINT_CLASSES or len(names) < 3:
         return None
     values = np.column_stack([columns[name] for name in names])
-    binned = [_binned(values[:_SCREENED, i]) for i in range(len(names))]
-    leaves = max(64, 8 * classes)
+    binned = [_binned(column, _JOINT_BINS) for column in values[:_SCREENED].T]
     for size in (2, 3):
         if len(names) > MAX_JOINT_COLUMNS[size]:
             break
@@ -396,24 +361,22 @@ def joint_leak(
         from sklearn.ensemble import ExtraTreesClassifier
         from sklearn.tree import DecisionTreeClassifier
 
-        tree = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
+        tree = DecisionTreeClassifier(max_leaf_nodes=max(64, 8 * classes), random_state=0)
         share = _held_out_share(tree, values[:, chosen], labels)
         if share >= MIN_JOINT:
             others = np.delete(values, chosen, axis=1)
             forest = ExtraTreesClassifier(50, random_state=0)
-            if (
-                not others.size
-                or not _OTHERS[0] < _held_out_share(forest, others, labels) < _OTHERS[1]
-            ):
+            told = _held_out_share(forest, others, labels) if others.size else 0
+            if not _OTHERS[0] < told < _OTHERS[1]:
                 return None
             return Leak(" and ".join(names[i] for i in chosen), share, False, joint=True)
     return None
 
 
-def _binned(column: NDArray[np.floating]) -> NDArray[np.int64]:
+def _binned(column: NDArray[np.floating], bins: int) -> NDArray[np.int64]:
     edges = np.unique(column)
-    if len(edges) > _JOINT_BINS:
-        edges = np.unique(np.quantile(column, np.linspace(0, 1, _JOINT_BINS + 1)[1:-1]))
+    if len(edges) > bins:
+        edges = np.unique(np.quantile(column, np.linspace(0, 1, bins + 1)[1:-1]))
     return np.searchsorted(edges, column)
 
 
@@ -432,8 +395,7 @@ def _most_telling(
         clear = 2 * first - 1 > counts.sum(axis=1)
         if first[clear].sum() > right:
             best, right = list(chosen), int(first[clear].sum())
-    commonest = np.bincount(labels).max()
-    return best, float((right - commonest) / max(1, len(labels) - commonest))
+    return best, _beyond_commonest(right, labels)
 
 
 def _held_out_share(model: Any, x: NDArray[np.floating], labels: NDArray[np.int64]) -> float:
@@ -443,8 +405,7 @@ def _held_out_share(model: Any, x: NDArray[np.floating], labels: NDArray[np.int6
         int((model.fit(x[own], labels[own]).predict(x[~own]) == labels[~own]).sum())
         for own in (half, ~half)
     )
-    commonest = np.bincount(labels).max()
-    return float((right - commonest) / max(1, len(labels) - commonest))
+    return _beyond_commonest(right, labels)
 
 
 def _columns_by_name(data: LabelledData) -> dict[str, NDArray[np.floating]]:
@@ -464,11 +425,10 @@ def _columns_by_name(data: LabelledData) -> dict[str, NDArray[np.floating]]:
 
 
 def drop_uninformative_columns(data: LabelledData) -> LabelledData:
-    """The data as it is learned from, whatever door it came through.
+    """The data as it is learned from, so that the same numbers decide the same through every door.
 
     Arrays lose constants, copies and columns that repeat the label, which files leave out as they
-    are read, so that the same numbers give the same decision. Columns that tell the given label
-    together are named.
+    are read. Columns that tell the given label together are named.
 
     >>> x = np.array([[0.0, 1.0, 5.0, 1.0], [0.0, 2.0, 7.0, 2.0]])
     >>> drop_uninformative_columns(LabelledData.of(x, [0, 1], classes=("a", "b"))).x.tolist()
@@ -478,11 +438,11 @@ def drop_uninformative_columns(data: LabelledData) -> LabelledData:
         return data
     if all(feature.how in ("vector", "number") for feature in data.features):
         data = _drop_columns(data)
+    if not all(leak.left_out for leak in data.leaks):
+        return data
     drawn = np.argsort(row_keys(data.x), kind="stable")[:_SAMPLE]
     columns = {name: values[drawn] for name, values in _columns_by_name(data).items()}
-    joint = None
-    if not any(leak.left_out is False for leak in data.leaks):
-        joint = joint_leak(columns, data.labels[drawn], len(data.classes))
+    joint = joint_leak(columns, data.labels[drawn], len(data.classes))
     if joint is None:
         return data
     return replace(data, leaks=(*data.leaks, joint), notes=(*data.notes, str(joint)))
@@ -529,12 +489,7 @@ def telltale_words(
 ) -> list[str]:
     """The words of a column of texts that are the label together, of all classes but one at least.
 
-    `keys` are numbers of the rows, by which a sample is drawn whatever their order; rows without
-    a label have -1.
-
-    >>> texts = pa.array(["[Red] a b", "[blue] b c", "[red] c", "[blue] a"] * 15)
-    >>> telltale_words(texts, np.arange(60) % 2, 2, np.arange(60, dtype=np.uint64))
-    ['blue', 'red']
+    Rows without a label have -1; `keys` of the rows draw a sample whatever their order.
     """
     drawn = np.flatnonzero(labels >= 0)
     drawn = np.sort(drawn[np.argsort(keys[drawn], kind="stable")[:_SAMPLE]])
@@ -566,11 +521,7 @@ def telltale_words(
 
 
 def remove_words(cells: Any, words: Sequence[str]) -> Any:
-    """The texts without these words, whatever their case.
-
-    >>> remove_words(pa.array(["__label__Red a redder b", None]), ["red"]).to_pylist()
-    ['__label__ a redder b', None]
-    """
+    """The texts without these words, whatever their case."""
     spelled = "|".join(map(re.escape, words))
     pattern = re.compile(rf"(?<![^\W_])(?:{spelled})(?![^\W_])", re.IGNORECASE)
     texts = (None if text is None else pattern.sub("", text) for text in cells.to_pylist())

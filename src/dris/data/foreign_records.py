@@ -21,8 +21,7 @@ from dris.data.tables.numpy_files import stored_npy, stored_npz
 def import_records(paths: PathLike | Sequence[PathLike]) -> Dynamics:
     """Read dynamics that were recorded elsewhere; several records are joined by their ids.
 
-    A record is a file of `Dynamics.save`, or a loss matrix (.npy, .npz with the array "loss" and
-    maybe "ids", .csv) of K proxies.
+    A record is a file of `Dynamics.save`, or the losses of K proxies (.npy, .npz, .csv).
     """
     parts = [_import_one(path) for path in files_of(paths)]
     return parts[0] if len(parts) == 1 else Dynamics.merge(parts)

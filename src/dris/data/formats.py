@@ -1,11 +1,9 @@
-"""The registry of what is read and written: one entry a format, and everything reads it from here.
-
-A new format is one file with its functions and one entry below.
-"""
+"""The registry of what is read and written: everything reads one entry a format from here."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from dris.core.errors import InputError
 from dris.data.files import digests_of, listed, one_line
@@ -41,8 +39,7 @@ class Format:
     def examples(self, files: Sequence[Path], options: ReadOptions) -> LabelledData:
         """The examples in the files."""
         if len(files) > 1 and not self.several:
-            several = [e.title for e in FORMATS if e.several and e.suffixes]
-            together = " or ".join(several)
+            together = " or ".join(e.title for e in FORMATS if e.several and e.suffixes)
             raise InputError(
                 f"several files are read together only as {together}, got {listed(files)}; name one"
             )
@@ -53,16 +50,13 @@ class Format:
                     f"{self.title}; write a table of the same rows"
                 )
             return self.read(files, options)
-        if self.open is None:
-            raise InputError(f"{self.title} cannot be read; name another file")
-        special = options.special(options.label or "label")
-        how = {} if options.encoding is None else {"encoding": options.encoding}
+        how: dict[str, str] = {} if options.encoding is None else {"encoding": options.encoding}
         if how and self.name != "csv":
             raise InputError(f"`encoding` says how a CSV file is written, not {self.title}")
         digests = digests_of(files)
-        return read_table(
-            replace(self.open(files, as_text=special, **how), digests=digests), options
-        )
+        open_table = cast(Callable[..., Rows], self.open)
+        rows = open_table(files, as_text=options.special(options.label or "label"), **how)
+        return read_table(replace(rows, digests=digests), options)
 
     def rows(self, data: LabelledData) -> Rows | None:
         """What a person is shown of data of this format; None where there are no columns."""
@@ -90,51 +84,23 @@ def read_table(rows: Rows, options: ReadOptions) -> LabelledData:
 
 _LINES = (".csv", ".tsv", ".txt")
 _JSON = (".jsonl", ".ndjson")
-_PACKED_LINES = tuple(s + p for p in (".gz", ".zip") for s in _LINES)
-_PACKED_JSON = tuple(s + ".gz" for s in _JSON)
+_PACKED_LINES = (*(s + p for p in ("", ".gz", ".zip") for s in _LINES), ".zip")
+_PACKED = (*_JSON, *(s + ".gz" for s in _JSON))
+_SAVED = "a saved Hugging Face data set"
+_FOLDER = "a folder of images by class"
 _PARQUET = (".parquet", ".pq")
 
 FORMATS: tuple[Format, ...] = (
     Format("parquet", "Parquet", _PARQUET, _PARQUET, write_parquet, open_parquet, several=True),
+    Format("csv", "CSV", _PACKED_LINES, _LINES, write_csv, open_csv, several=True, show=show_csv),
     Format(
-        "csv",
-        "CSV",
-        (*_LINES, *_PACKED_LINES, ".zip"),
-        _LINES,
-        write_csv,
-        open_csv,
-        several=True,
-        show=show_csv,
-    ),
-    Format(
-        "jsonlines",
-        "JSON lines",
-        (*_JSON, *_PACKED_JSON),
-        _JSON,
-        write_jsonlines,
-        open_jsonlines,
-        several=True,
+        "jsonlines", "JSON lines", _PACKED, _JSON, write_jsonlines, open_jsonlines, several=True
     ),
     Format("excel", "Excel", (".xlsx", ".xlsm"), (".xlsx",), write_excel, open_excel),
     Format("npz", "NPZ", (".npz",), (".npz",), write_npz, read=read_npz),
     Format("npy", "NPY", (".npy",), (".npz",), write_npz, read=read_npy),
-    Format(
-        "huggingface",
-        "a saved Hugging Face data set",
-        (),
-        _PARQUET,
-        write_saved,
-        open_saved,
-        several=True,
-    ),
-    Format(
-        "images",
-        "a folder of images by class",
-        (),
-        (".csv",),
-        write_images,
-        read=read_image_folder,
-    ),
+    Format("huggingface", _SAVED, (), _PARQUET, write_saved, open_saved, several=True),
+    Format("images", _FOLDER, (), (".csv",), write_images, read=read_image_folder),
 )
 BY_NAME = {entry.name: entry for entry in FORMATS}
 TITLES = ", ".join(entry.title for entry in FORMATS)
@@ -154,7 +120,7 @@ def format_of(path: Path) -> Format:
     """
     name = path.name.lower()
     for entry in FORMATS:
-        if name.endswith(entry.suffixes or "\0"):
+        if name.endswith(entry.suffixes):
             return entry
     if name.endswith(".json"):
         lines = f"write one object a line, as {path.stem}.jsonl (jq -c '.[]' does so)"

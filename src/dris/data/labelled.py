@@ -38,11 +38,9 @@ INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
 class Feature:
     """One column that is learned from, and how it became numbers.
 
-    `how` is "number" (as it is), "gap" (1 where the number is missing), "yes/no" (1 and 0), "days"
-    (since 1970-01-01, and where in the week, the year and the day), "hours" (of the day), "one-hot"
-    (a place for each of `categories`), "hashed" (how common the value is, a place for each of the
-    commonest, places that the others share), "text" (components of words and characters),
-    "sentence" (an embedding), "vector", "components" (of a sparse matrix) or "image" (pixels).
+    `how`: "gap" is 1 where the number is missing; "days" since 1970-01-01, with where in the week,
+    year and day; "hashed" how common the value is, a place for each of the commonest, places that
+    the others share; "text" components of words and characters; "components" of a sparse matrix.
 
     >>> Feature("colour", "one-hot", 2, ("blue", "red")).names()
     ('colour=blue', 'colour=red')
@@ -55,28 +53,24 @@ class Feature:
 
     def names(self) -> tuple[str, ...]:
         """A name for each place that the column takes in x."""
-        own = tuple(f"{self.column}={category}" for category in self.categories)
-        if self.how == "one-hot":
-            return own
+        places = [f"={category}" for category in self.categories]
         if self.how == "hashed":
-            others = range(self.width - 1 - len(own))
-            shared = tuple(f"{self.column}=(other {i})" for i in others)
-            return (f"{self.column} (log count)", *own, *shared)
-        if self.how in ("days", "hours"):
-            return (self.column, *(f"{self.column} ({part})" for part in self.categories))
-        if self.how == "gap":
-            return (f"{self.column}=(missing)",)
-        if self.how in ("number", "yes/no"):
-            return (self.column,)
-        return tuple(f"{self.column}[{i}]" for i in range(self.width))
+            others = range(self.width - 1 - len(places))
+            places = [" (log count)", *places, *(f"=(other {i})" for i in others)]
+        elif self.how in ("number", "yes/no", "days", "hours"):
+            places = ["", *(f" ({part})" for part in self.categories)]
+        elif self.how == "gap":
+            places = ["=(missing)"]
+        elif self.how != "one-hot":
+            places = [f"[{i}]" for i in range(self.width)]
+        return tuple(self.column + place for place in places)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What was read, and a fingerprint of every byte of it.
+    """What was read: `format` ("memory" for none), columns by name, and the options of `reading`.
 
-    `format` is the name of a format or "memory"; `label`, `id` and `group` are the names of those
-    columns, `columns` those of all; `reading` holds the options by which it was read.
+    `fingerprint` is of every byte.
     """
 
     format: str
@@ -96,14 +90,8 @@ class Origin:
 
     def to_dict(self) -> dict[str, Any]:
         """The origin as values that JSON can hold, for a recipe."""
-        return {
-            "format": self.format,
-            "files": [str(file) for file in self.files],
-            "fingerprint": self.fingerprint,
-            "label": self.label,
-            "id": self.id,
-            "group": self.group,
-        }
+        names = {name: getattr(self, name) for name in ("fingerprint", "label", "id", "group")}
+        return {"format": self.format, "files": list(map(str, self.files)), **names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,23 +99,19 @@ class Leak:
     """A column that repeats the given label or nearly determines it.
 
     While it is learned from, proxies agree with every given label and no limit means anything.
-    `share` is how much of what the commonest class does not explain it determines; `words` are
-    those of a column of texts that say the label, where only they are left out. A `joint` leak
-    takes several columns. Rows that `shared` columns name together are in several folds, so that
-    a model knows a row by its others.
     """
 
     column: str
-    share: float
+    share: float  # of what the commonest class does not explain
     left_out: bool
-    words: tuple[str, ...] = ()
-    joint: bool = False
-    shared: bool = False
+    words: tuple[str, ...] = ()  # of texts, which say the label: only they are left out
+    joint: bool = False  # several columns together
+    shared: bool = False  # rows with the same value are in several folds, and tell of each other
 
     def __str__(self) -> str:
+        then = "left out" if self.left_out else "learned from all the same"
         if self.words:
             some = ", ".join(map(repr, self.words[:6])) + ", …" * (len(self.words) > 6)
-            then = "left out" if self.left_out else "learned from all the same"
             return (
                 f"column {self.column!r} says the given label in words ({some}), wrong ones "
                 f"included, and they are {then}"
@@ -143,8 +127,7 @@ class Leak:
                 "out those that were made from it with `without`"
             )
         what = "repeats" if self.share >= 0.9995 else f"tells {self.share:.1%} of"
-        then = "is left out" if self.left_out else "is learned from all the same"
-        return f"column {self.column!r} {what} the given label, wrong ones included, and {then}"
+        return f"column {self.column!r} {what} the given label, wrong ones included, and is {then}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +147,10 @@ class LabelFinding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unlabelled:
-    """Rows that have no label: nothing is learned from them, but a label can be suggested.
+    """Rows that have no label: nothing is learned from them, but a label can be suggested."""
 
-    `rows` are where they stand among all `total` rows of the source, the first being 0.
-    """
-
-    rows: NDArray[np.int64]
-    total: int
+    rows: NDArray[np.int64]  # where they stand among all of the source
+    total: int  # rows of the source
     ids: NDArray[Any]
     x: NDArray[np.float32] | NDArray[np.uint8]
     paths: NDArray[np.str_] | None = None
@@ -205,14 +185,10 @@ class LabelledData:
     # what was seen in the labels before anything trains; their sentences are notes
     findings: tuple[LabelFinding, ...] = ()
     leaks: tuple[Leak, ...] = ()  # columns that repeat the given label, left out or not
-    # a number for each example, equal for those with the same features; None when no two are alike
-    copies: NDArray[np.int64] | None = None
-    # a number for each example, equal for those of one patient, user, session or document, which
-    # stay in one fold; None when they stand each for itself
-    groups: NDArray[np.int64] | None = None
+    copies: NDArray[np.int64] | None = None  # equal for those with the same features, if any are
+    groups: NDArray[np.int64] | None = None  # equal for those of one patient, user or document
     shown: Any = None  # the table of data that came from memory, for a person to look at
-    # true if x holds images smaller than their files and nobody named a size
-    made_small: bool = False
+    made_small: bool = False  # if images are smaller than their files and nobody named a size
     unlabelled: Unlabelled | None = None  # the rows of the source that have no label; None without
     columns: NDArray[np.bool_] | None = None  # which columns of an array are left; None for all
     answers: Answers | None = None  # of several annotators, whose consensus the labels are
@@ -289,9 +265,9 @@ class LabelledData:
 
     @property
     def column_groups(self) -> tuple[int | tuple[int, int], ...]:
-        """The widths of what is scaled together: each number alone, or all that a column became.
+        """The widths of what is scaled together: a number, a date's days, all that words became.
 
-        A date is its days, and its places in the week, the year and the day, which weigh as one.
+        A date's places in the week, the year and the day weigh as one.
         """
         groups: list[int | tuple[int, int]] = []
         for feature in self.features:
@@ -309,7 +285,7 @@ class LabelledData:
 
     def written(self, labels: NDArray[np.int64] | None = None) -> NDArray[np.str_]:
         """Labels as text; the given ones by default."""
-        texts: NDArray[np.str_] = np.array([str(value) for value in self.classes])
+        texts: NDArray[np.str_] = np.array(list(map(str, self.classes)))
         return texts[self.labels if labels is None else labels]
 
     def to_dict(self) -> dict[str, Any]:
@@ -330,19 +306,15 @@ class LabelledData:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a copy of the data differs in: rows that stay, columns to add, new labels and marks.
-
-    Each has an entry for every row of the file; rows that `blank` marks have no label. `given` and
-    `ids` are what was read, which must be there still.
-    """
+    """What a copy of the data differs in, with an entry for every row of the file."""
 
     keep: NDArray[np.bool_]
-    columns: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, NDArray[Any]]  # to add
     labels: NDArray[Any] | None
     marks: Mapping[str, NDArray[np.bool_]]
-    given: NDArray[Any]
+    given: NDArray[Any]  # as they were read, and must be there still
     ids: NDArray[Any]
-    blank: NDArray[np.bool_] | None = None
+    blank: NDArray[np.bool_] | None = None  # rows without a label
 
     def has_label(self, row: int) -> bool:
         """True if a row has a label."""
@@ -350,13 +322,11 @@ class Change:
 
     def refuse_other_row(self, data: LabelledData, row: int, cells: Sequence[Any]) -> None:
         """Refuse a row whose given label (and id, if there is a column of ids) were not read so."""
-        there = row < len(self.keep)
-        for name, cell in zip(data.origin.own_columns, cells, strict=True) if there else ():
-            if name == data.origin.label:
-                there &= not self.has_label(row) or _same(cell, self.given[row])
-            else:
-                there &= _same(cell, self.ids[row])
-        if not there:
+        read = {data.origin.id: self.ids, data.origin.label: self.given}
+        if row >= len(self.keep) or not all(
+            _same(cell, read[name][row]) or (name == data.origin.label and not self.has_label(row))
+            for name, cell in zip(data.origin.own_columns, cells, strict=True)
+        ):
             raise InputError(
                 f"row {row} (the first is 0) of {data.origin.files[0]} was read with another "
                 "label or id; read it again"
@@ -402,9 +372,7 @@ def _same(cell: Any, value: Any) -> bool:
 
 
 def spelling_of(value: object) -> str:
-    """What spellings of one class have in common: letters, without case, spaces or marks.
-
-    Numbers are compared to their last digit.
+    """What spellings of one class have in common: no case, outer spaces or marks; exact numbers.
 
     >>> spelling_of(" Dog"), spelling_of("1.50"), spelling_of(1234567), spelling_of(1234568)
     ('dog', '1.5', '1234567', '1234568')
@@ -430,44 +398,25 @@ def refuse_changed(data: LabelledData) -> None:
 
 
 def set_unlabelled_aside(data: LabelledData) -> LabelledData:
-    """The data without the rows whose label is -1, which become `unlabelled`.
-
-    >>> data = LabelledData.of(np.eye(3), [0, -1, 1], classes=("a", "b"))
-    >>> kept = set_unlabelled_aside(data)
-    >>> kept, kept.ids.tolist(), kept.unlabelled.rows.tolist()
-    (LabelledData(2 examples × 3, 2 classes, 0 trusted), [0, 2], [1])
-    """
+    """The data without the rows whose label is -1, which become `unlabelled`."""
     there = data.labels >= 0
     if there.all():
         return data
-    paths = data.paths
+    paths = None if data.paths is None else data.paths[~there]
+    names = ("x", "labels", "ids", "trusted", "paths", "copies", "groups")
+    each = {name: values for name in names if (values := getattr(data, name)) is not None}
     return replace(
         data,
-        x=data.x[there],
-        labels=data.labels[there],
-        ids=data.ids[there],
-        trusted=data.trusted[there],
-        paths=None if paths is None else paths[there],
-        copies=None if data.copies is None else data.copies[there],
-        groups=None if data.groups is None else data.groups[there],
+        **{name: values[there] for name, values in each.items()},
         answers=None if data.answers is None else data.answers.take(there),
         unlabelled=Unlabelled(
-            rows=np.flatnonzero(~there),
-            total=len(there),
-            ids=data.ids[~there],
-            x=data.x[~there],
-            paths=None if paths is None else paths[~there],
+            np.flatnonzero(~there), len(there), data.ids[~there], data.x[~there], paths
         ),
     )
 
 
 def order_classes(data: LabelledData, names: Sequence[str]) -> LabelledData:
-    """The same data, its classes in an order: that of their names, the lowest first.
-
-    >>> grades = LabelledData.of(np.eye(3), [0, 1, 2], classes=("high", "low", "middle"))
-    >>> order_classes(grades, ["low", "middle", "high"]).rank
-    array([2, 0, 1])
-    """
+    """The same data, its classes in the order of their names, the lowest first."""
     own = [str(value) for value in data.classes]
     unknown = [f"{name!r}{suggest_name(name, own, repr)}" for name in names if name not in own]
     missing = [name for name in own if name not in names]
@@ -527,9 +476,9 @@ class ReadOptions:
     encoding: str | None = None
 
     def __post_init__(self) -> None:
-        if self.missing not in ("mark", "median", "refuse"):
+        if self.missing not in get_args(Missing):
             raise InputError(f"missing is {self.missing!r}; choose mark, median or refuse")
-        if self.text not in ("auto", "words", "sentences"):
+        if self.text not in get_args(Text):
             raise InputError(f"text is {self.text!r}; choose auto, words or sentences")
         if self.features and self.without:
             raise InputError("features and without exclude each other; name one of them")
@@ -566,12 +515,9 @@ class ReadOptions:
 
     def special(self, label: str | None) -> list[str]:
         """The columns of labels, ids, groups and trust."""
+        labels = (() if self.answers_file else self.annotators) if self.annotators else (label,)
         group = None if self.group == NO_GROUP else self.group
-        labels = (
-            (label,) if not self.annotators else self.annotators if not self.answers_file else ()
-        )
-        names = (*labels, self.id, group, self.trusted)
-        return [name for name in names if name is not None]
+        return [n for n in (*labels, self.id, group, self.trusted) if n is not None]
 
     def resolve(self, present: Sequence[str], where: Path | str) -> tuple[str, list[str]]:
         """Pick the label and the features among the columns that are there."""
@@ -602,19 +548,16 @@ class ReadOptions:
                 f"label, annotators, id, group and trusted are {listed(special)}; name different "
                 "columns"
             )
-        chosen = self.features
-        if not chosen:
-            aside = {*special, *self.without, *INDEX_COLUMNS}
-            if self.annotators:
-                aside.add("label")  # somebody's earlier consensus
-            chosen = tuple(name for name in present if name not in aside)
+        aside = {*special, *self.without, *INDEX_COLUMNS}
+        if self.annotators:
+            aside.add("label")  # somebody's earlier consensus
+        chosen = self.features or tuple(name for name in present if name not in aside)
+        others = listed(special)
         if set(special) & set(chosen) or len(set(chosen)) < len(chosen):
-            others = listed(special)
             problems.add(f"the features are {listed(chosen)}; name each once, and none of {others}")
         if not chosen and not problems.refusals and not self.labels_only:
-            only = listed(special)
             raise NothingToLearnError(
-                f"{where} has no column to learn from besides {only}; add one"
+                f"{where} has no column to learn from besides {others}; add one"
             )
         problems.refuse()
         return str(label), list(chosen)

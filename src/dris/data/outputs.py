@@ -40,9 +40,9 @@ def write_data(
     saved Hugging Face data set Parquet, a folder of images a CSV of paths, labels and ids.
 
     `positions` are the examples to keep. `columns` are values to add, `replaced` marks (yes or no)
-    in place of columns that there are, `labels` other labels, 0..C-1: one for each example of the
-    whole data. Rows without a label are written as they are where no `positions` are given or
-    `unlabelled` says so. `writer` decides in place of `force`, for a command that reads more.
+    in place of columns, `labels` other labels, 0..C-1: one for each example of the whole data. Rows
+    without a label stay where no `positions` are given or `unlabelled` says so. `writer` decides in
+    place of `force`, for a command that reads more.
     """
     target = expanded(path)
     if data.origin.format not in BY_NAME:
@@ -111,34 +111,26 @@ def _over_all_rows(data: LabelledData, change: Change, also: bool) -> Change:
     aside = data.unlabelled
     if aside is None:
         return change
-    at, blank = data.rows, np.zeros(aside.total, dtype=np.bool_)
-    blank[aside.rows] = True
 
-    def spread(values: NDArray[Any]) -> NDArray[Any]:
-        whole = np.zeros(aside.total, dtype=values.dtype)
-        whole[at] = values
-        return whole
+    def spread(values: NDArray[Any], beside: Any = None) -> NDArray[Any]:
+        nothing = np.zeros(len(aside), values.dtype)
+        return data.of_all_rows(values, nothing if beside is None else nothing + beside)
 
-    keep = spread(change.keep)
-    keep[aside.rows] = also
-    labels = change.labels
+    blank = np.ones(len(aside), np.bool_)
     return Change(
-        keep,
+        spread(change.keep, blank & also),
         {name: spread(values) for name, values in change.columns.items()},
-        None if labels is None else spread(labels),
+        None if change.labels is None else spread(change.labels),
         {name: spread(values) for name, values in change.marks.items()},
         spread(change.given),
         data.of_all_rows(data.ids, aside.ids),
-        blank,
+        spread(np.zeros(len(data), np.bool_), blank),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreFile:
-    """Scores of N examples by name, larger kept first, with flags such as "canary", and texts.
-
-    `note` is whatever else belongs to them, as JSON values: the fingerprint of the data, the seed.
-    """
+    """Scores of N examples by name, larger kept first, with flags, texts and a note as JSON."""
 
     ids: NDArray[Any]
     scores: Mapping[str, NDArray[np.float64]]

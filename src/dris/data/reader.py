@@ -56,9 +56,8 @@ _ROWS = 12_000  # about as many rows of a sparse matrix have a say in its compon
 def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> LabelledData:
     r"""Read examples and labels from a file, a folder, a frame, arrays or a data set.
 
-    Rows stay in their order. What was left out, filled in or odd about the labels is in `notes`,
-    what was seen in the labels in `findings`. Rows without a label are set aside as `unlabelled`.
-    Nothing is written or changed.
+    Rows stay in their order; those without a label are set aside as `unlabelled`. What was left
+    out or filled in is in `notes`, what was seen in the labels in `findings`.
 
     Args:
         data: The path of a CSV, Parquet, JSON lines, Excel, NPZ or NPY file, several of them, a
@@ -67,18 +66,16 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
             data set; a list of texts or of paths of images.
         y: The labels of arrays, matrices and lists: numbers or strings, one a row.
         label: The column (or array) of given labels; "label" by default.
-        annotators: In place of `label`, the columns of several people's labels, or a CSV or
-            Parquet file of their answers (id, annotator, label); of arrays and frames also a table
-            (N, annotators) with None or NaN where there is no answer. Their consensus becomes the
-            given label.
+        annotators: In place of `label`, the columns of several people's labels, or a CSV or Parquet
+            file of their answers (id, annotator, label), or beside data in memory a table (N,
+            annotators), None or NaN for no answer. Their consensus becomes the given label.
         id: The column of ids, whole numbers or text; row numbers by default.
-        group: The column of what several rows belong to (patient, user, session, document), or an
-            array with a value for each row: rows of one group stay in one fold. By default a column
-            that is plainly one is used, as a note says; "none" uses none.
+        group: The column of what rows belong to (patient, user, session, document), or a value for
+            each row: rows of one group stay in one fold. By default a column that is plainly one
+            is used, as a note says; "none" uses none.
         trusted: The column that says yes where the label is known to be right.
         features: The columns to learn from; every informative one by default. With [] only labels,
-            ids and trust are read, which is enough where a model's probabilities come from
-            elsewhere.
+            ids and trust are read, enough where a model's probabilities come from elsewhere.
         without: Columns to leave out, in place of `features`.
         missing: Gaps in numbers and dates: fill in the median and "mark" them in a column of their
             own, fill in the "median" alone, or "refuse" them.
@@ -91,8 +88,7 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
         image_size: Side of the squares that images become; their own if all are alike and at most
             64 pixels wide, else 32.
         allow_outside: Let a table name images that do not lie below its own folder.
-        encoding: How the characters of a CSV file are written, such as "cp1252"; UTF-16 that says
-            so and UTF-8 are known, and what is neither is taken for cp1252.
+        encoding: How a CSV file is encoded; by default UTF-8 or UTF-16 that says so, else cp1252.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -104,15 +100,14 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
     >>> read_data([[0.5, 1.0], [0.1, 2.0], [0.4, 3.0]], ["cat", "dog", "cat"]).classes
     ('cat', 'dog')
     """
-    groups = keywords.get("group")
-    beside = {"y": y, "group": groups, "annotators": keywords.get("annotators")}
-    for name, other in beside.items():
+    groups, people = keywords.get("group"), keywords.get("annotators")
+    for name, other in {"y": y, "group": groups, "annotators": people}.items():
         _refuse_other_order(data, other, name)
-    if groups is not None and not isinstance(groups, str):
-        keywords["group"] = NO_GROUP
-    else:
+    if groups is None or isinstance(groups, str):
         groups = None
-    columns = _annotator_columns(keywords.get("annotators"))
+    else:
+        keywords["group"] = NO_GROUP
+    columns = _annotator_columns(people)
     if columns is not None:
         if y is not None or _are_paths(data, y):
             raise InputError(
@@ -153,8 +148,7 @@ def read_with(options: ReadOptions, data: Any, y: Any = None, groups: Any = None
     if _are_paths(data, y):
         examples = _read_files(data, options, groups)
     else:
-        source = _with_groups(read_source(data, y, options), groups)
-        examples = add_findings(set_unlabelled_aside(source))
+        examples = add_findings(_with_groups(read_source(data, y, options), groups))
     examples = order_classes(examples, options.ordinal) if options.ordinal else examples
     return replace(examples, origin=replace(examples.origin, reading=asdict(options)))
 
@@ -169,11 +163,12 @@ def _are_paths(data: Any, y: Any) -> bool:
 
 
 def _with_groups(data: LabelledData, groups: Any) -> LabelledData:
-    """The data with the group of each row, in place of what columns say."""
-    if groups is None:
-        return data
-    codes = codes_of(_values_array(groups, len(data), "groups"), "group")
-    return replace(data, groups=codes, leaks=tuple(one for one in data.leaks if not one.shared))
+    """The data with rows without a label aside, and groups, if given, instead of a column's."""
+    if groups is not None:
+        codes = codes_of(_values_array(groups, len(data), "groups"), "group")
+        leaks = tuple(one for one in data.leaks if not one.shared)
+        data = replace(data, groups=codes, leaks=leaks)
+    return set_unlabelled_aside(data)
 
 
 def _read_files(
@@ -186,12 +181,10 @@ def _read_files(
         entry = _kind_of(files)
     for path in files:
         refuse_endless(path)
-    data = set_unlabelled_aside(_with_groups(entry.examples(files, options), groups))
+    data = _with_groups(entry.examples(files, options), groups)
     refuse_changed(data)
     pa.default_memory_pool().release_unused()  # what decoding took; the proxies need it more
-    if options.labels_only:
-        return data
-    return add_findings(data, _same_files(files))
+    return data if options.labels_only else add_findings(data, _same_files(files))
 
 
 def _kind_of(files: Sequence[Path]) -> Format:
@@ -228,24 +221,24 @@ def _inside(folder: Path, options: ReadOptions) -> tuple[Format, tuple[Path, ...
     return BY_NAME["images"], (folder,)
 
 
-def _same_files(files: Sequence[Path]) -> list[LabelFinding]:
+def _same_files(files: Sequence[Path]) -> Iterator[LabelFinding]:
     """Files that hold the same bytes: the same rows, twice."""
     seen: dict[bytes, Path] = {}
-    findings = []
     some = files if 1 < len(files) <= 10_000 else ()
     for path, key in zip(some, digests_of(some), strict=True):
-        if key in seen:
-            text = f"{path} holds the same bytes as {seen[key]}: its rows are there twice"
-            findings.append(LabelFinding("same file", 1, text))
-        seen.setdefault(key, path)
-    return findings
+        if (first := seen.setdefault(key, path)) is not path:
+            text = f"{path} holds the same bytes as {first}: its rows are there twice"
+            yield LabelFinding("same file", 1, text)
 
 
 def read_source(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
     """The examples in something that is not a path."""
-    names: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}  # of ClassLabels
     if _is(source, "datasets", "Dataset"):
-        source, names = _hugging_face(source)
+        for column, about in source.features.items():
+            if type(about).__name__ == "ClassLabel" and about.names:
+                names[column] = tuple(about.names)
+        source = source.with_format("arrow")[:]
     elif _is(source, "datasets", "DatasetDict"):
         raise InputError(f"the data set has the splits {listed(list(source))}; pass one of them")
     source = _as_numpy(source) if hasattr(source, "detach") else source
@@ -313,21 +306,22 @@ def _as_table(source: Any) -> Any:
 
 def _from_pandas(frame: Any) -> Any:
     """The frame as an Arrow table; numbers among words, and intervals, are read as words."""
+
+    def table(names: Sequence[str]) -> Any:
+        words = {n: frame[n].map(str, na_action="ignore").astype(object) for n in names}
+        return pa.Table.from_pandas(frame.assign(**words) if names else frame, preserve_index=False)
+
     try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        kinds = {f.name: f.type for f in table.schema}
+        whole = table([])
+        kinds = {f.name: f.type for f in whole.schema}
         kinds = {n: t.value_type if pa.types.is_dictionary(t) else t for n, t in kinds.items()}
         # What pandas makes of intervals and periods.
         odd = [name for name, kind in kinds.items() if isinstance(kind, pa.BaseExtensionType)]
-        if not odd:
-            return table
-        words = {name: frame[name].map(str, na_action="ignore").astype(object) for name in odd}
-        return pa.Table.from_pandas(frame.assign(**words), preserve_index=False)
+        return table(odd) if odd else whole
     except _UNFIT:
         mixed = [name for name, kind in frame.dtypes.items() if kind == object]  # noqa: E721
-    as_words = {name: frame[name].map(str, na_action="ignore") for name in mixed}
     try:
-        return pa.Table.from_pandas(frame.assign(**as_words), preserve_index=False)
+        return table(mixed)
     except _UNFIT as error:
         raise InputError(
             f"the frame cannot be read ({one_line(error)}); give each column one kind of value"
@@ -349,10 +343,7 @@ def _from_columns(columns: Mapping[str, Any]) -> Any:
 
 
 def _from_table(
-    table: Any,
-    labels: Any,
-    options: ReadOptions,
-    names: dict[str, tuple[str, ...]],
+    table: Any, labels: Any, options: ReadOptions, names: dict[str, tuple[str, ...]]
 ) -> LabelledData:
     if isinstance(labels, _AnswerColumns):
         _refuse_other_length(labels, len(table))
@@ -399,8 +390,7 @@ def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
 
 
 def _from_sparse(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
-    width = source.shape[1]
-    x = sparse_table(source)
+    x, width = sparse_table(source), source.shape[1]
     if x.shape[1] == width:
         return _from_array(x, labels, options)
     note = f"the sparse matrix with {width:,} columns became {x.shape[1]} components"
@@ -408,9 +398,7 @@ def _from_sparse(source: Any, labels: Any, options: ReadOptions) -> LabelledData
 
 
 def sparse_table(source: Any) -> NDArray[np.float32]:
-    """A sparse matrix of up to 512 columns as it is, a wider one as components.
-
-    A wide one, such as TF-IDF, never becomes dense as a whole; the rows' order has no say.
+    """A sparse matrix of up to 512 columns as it is; a wider one, such as TF-IDF, as components.
 
     >>> from scipy.sparse import csr_array
     >>> wide = csr_array(np.random.default_rng(0).random((600, 5000)) < 0.01)
@@ -445,45 +433,31 @@ def _from_torch(source: Any, labels: Any) -> tuple[Any, Any]:
     """Examples and labels of a map-style Dataset of pairs, read once."""
     if not hasattr(source, "__len__") or not len(source):
         raise InputError("the Dataset has no length or is empty; pass a map-style one")
-    tensors = getattr(source, "tensors", None)
-    if tensors is not None and len(tensors) >= 1:
-        y = labels if labels is not None else (tensors[1] if len(tensors) > 1 else None)
+    if tensors := getattr(source, "tensors", None):
+        y = tensors[1] if labels is None and len(tensors) > 1 else labels
         return _as_numpy(tensors[0]), None if y is None else _as_numpy(y)
     items = [source[i] for i in range(len(source))]
     pairs = isinstance(items[0], tuple | list) and len(items[0]) >= 2
     if not pairs and labels is None:
         raise InputError("the Dataset gives no (example, label) pairs; pass the labels as `y`")
     x = [item[0] if pairs else item for item in items]
-    y = labels if labels is not None else [item[1] for item in items]
-    if isinstance(x[0], str):
-        return x, [_plain(v) for v in y]
-    return np.stack([_as_numpy(one) for one in x]), [_plain(v) for v in y]
-
-
-def _hugging_face(source: Any) -> tuple[Any, dict[str, tuple[str, ...]]]:
-    """The rows of a Hugging Face data set as Arrow, and the names of its ClassLabels."""
-    names = {
-        column: tuple(about.names)
-        for column, about in source.features.items()
-        if type(about).__name__ == "ClassLabel" and about.names
-    }
-    return source.with_format("arrow")[:], names
+    y = [_plain(v) for v in ([item[1] for item in items] if labels is None else labels)]
+    return x if isinstance(x[0], str) else np.stack([_as_numpy(one) for one in x]), y
 
 
 def _data(
     x: NDArray[Any], labels: Any, options: ReadOptions, how: How, notes: list[str]
 ) -> LabelledData:
     place, answers = "row {} (the first is 0)".format, None
+    more: tuple[str, ...] = ()
     if isinstance(labels, _AnswerColumns):
         _refuse_other_length(labels, len(x))
-        more: tuple[str, ...] = ()
         answers, classes = answers_in_columns(
             labels, place, lambda cells, name, where: labels_of(cells, name, where, options)[:2]
         )
         codes = consensus_of(answers, len(classes))
     else:
-        given = _values_array(labels, len(x))
-        codes, classes, more = labels_of(given, "labels", place, options)
+        codes, classes, more = labels_of(_values_array(labels, len(x)), "labels", place, options)
     return LabelledData(
         x=x,
         labels=codes,
@@ -535,9 +509,8 @@ def _values_array(labels: Any, n: int, what: str = "labels") -> Any:
 
 def _texts(source: Any) -> list[str] | None:
     """A list of strings, None for anything else."""
-    values = source.tolist() if hasattr(source, "tolist") else source
-    if hasattr(values, "to_list"):
-        values = values.to_list()
+    to_list: Any = getattr(source, "tolist", None) or getattr(source, "to_list", lambda: source)
+    values = to_list()
     if not isinstance(values, list | tuple) or not values:
         return None
     if not all(isinstance(v, str | os.PathLike) or v is None for v in values):
@@ -546,10 +519,8 @@ def _texts(source: Any) -> list[str] | None:
 
 
 def _is(source: Any, package: str, name: str) -> bool:
-    return any(
-        base.__name__ == name and base.__module__.split(".")[0] == package
-        for base in type(source).__mro__
-    )
+    bases = type(source).__mro__
+    return any(b.__name__ == name and b.__module__.split(".")[0] == package for b in bases)
 
 
 def _as_numpy(value: Any) -> Any:

@@ -12,9 +12,7 @@ Matrix = tuple[tuple[float, ...], ...]
 
 
 def read_matrix(path: Path, classes: Sequence[Value]) -> Matrix:
-    r"""The matrix of a CSV file in the order of the classes, which its first line and column name.
-
-    A row says what becomes of the class it is named after, as shares that sum to 1.
+    r"""The matrix of a CSV file, which names the true classes down and the given ones across.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
 """The one door through which commands write: what dris did not write is never replaced.
 
 Beside its outputs dris keeps `.dris-written.json`, the SHA-256 of each file it wrote there. A file
-that is not listed is foreign; one with other bytes was edited since. Neither is ever replaced, nor
-is anything that the command reads; an output that is as dris left it is, with `force`.
+not listed is foreign, one with other bytes was edited. Neither is replaced, nor what a command
+reads; an output as dris left it is, with `force`.
 """
 
 import glob
@@ -26,22 +26,11 @@ MANIFEST = ".dris-written.json"
 FORMAT = 1
 _NOTE = "SHA-256 of the files that dris wrote here: it replaces no others, and none edited since."
 _ELSEWHERE = "name another output"
-Written = dict[str, list[str]]  # by file name: its bytes, and those that were there before
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """What one command may write: its wish to replace its own outputs, and all that it reads.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     theirs, ours = Path(folder, "theirs.txt"), Path(folder, "ours.txt")
-    ...     _ = theirs.write_text("precious")
-    ...     _ = Writer().write(ours, [b"a"])
-    ...     _ = Writer(force=True).write(ours, [b"b"])
-    ...     Writer(force=True).refusal(theirs).partition(folder)[2][1:]
-    'theirs.txt was not written by dris and is never replaced; move it away, or name another output'
-    """
+    """What one command may write: its wish to replace its own outputs, and all that it reads."""
 
     force: bool = False
     inputs: tuple[Path, ...] = ()
@@ -51,8 +40,7 @@ class Writer:
     def together(self) -> Iterator["Writer"]:
         """A writer for a set of outputs: none is seen before all are written.
 
-        They are written under other names, then listed at once and renamed one by one. Killed in
-        between, the next command knows its own half and finishes it.
+        They are listed at once, then renamed one by one; killed between, the next command ends it.
         """
         held: dict[Path, Path] = {}
         try:
@@ -66,8 +54,7 @@ class Writer:
         """The same writer of a command that reads these too: files, folders, patterns."""
         inputs = list(self.inputs)
         for given in (expanded(path) for path in paths if path is not None):
-            pattern = glob.has_magic(str(given)) and not os.path.lexists(given)
-            inputs += [Path(match) for match in glob.glob(str(given))] if pattern else [given]
+            inputs += [given] if os.path.lexists(given) else map(Path, glob.glob(str(given)))
         return replace(self, inputs=tuple(inputs))
 
     def refuse(self, *paths: PathLike) -> None:
@@ -131,8 +118,8 @@ class Writer:
     ) -> None:
         """Give finished files their names (temporary name: output); their SHA-256 where known.
 
-        An output that has these very bytes already is left as it is, whoever wrote it. With
-        `whole` the files are a set: until the last has its name, its half may be replaced.
+        An output that has these very bytes is left as it is. With `whole` the files are a set:
+        until the last has its name, its half may be replaced.
         """
         folders = list(dict.fromkeys(target.parent for target in fresh.values()))
         for folder in folders:
@@ -160,14 +147,10 @@ class Writer:
             if before != sums[old]:
                 self.refuse(new)
                 there[old] = before
-        # Listed before it is renamed, beside what it replaces: killed here, either is known.
-        noted["files"] |= {
-            fresh[old].name: [sums[old], *([] if before is None else [before])]
-            for old, before in there.items()
-        }
+                # Beside what it replaces: killed before it is renamed, either is known.
+                noted["files"][new.name] = [sums[old], *filter(None, [before])]
         if whole:
-            names = {new.name for new in fresh.values()}
-            noted["unfinished"] = sorted({*noted["unfinished"], *names})
+            noted["unfinished"] = sorted({*noted["unfinished"], *(n.name for n in fresh.values())})
         if there:
             _note(folder, noted)
         for old, new in fresh.items():
@@ -212,14 +195,8 @@ def place_new(fresh: Path, target: Path) -> None:
         fresh.unlink()
 
 
-def written_in(folder: Path) -> Written:
-    """The names that dris wrote in a folder, each with the SHA-256 it may have."""
-    files: Written = _noted(folder)["files"]
-    return files
-
-
 def _noted(folder: Path) -> dict[str, Any]:
-    """What the list of a folder says: its files, and those of a set that is not whole yet."""
+    """What a folder's list says: files with the bytes they may have, those of a set not whole."""
     path = folder / MANIFEST
     if not os.path.lexists(path):
         return {"files": {}, "unfinished": []}
@@ -264,7 +241,7 @@ def _not_ours(target: Path) -> str | None:
     """Why an existing file is not ours to replace; None when it is as dris left it."""
     if target.is_symlink():
         return "is a link, which dris never writes,"
-    listed = written_in(target.parent).get(target.name)
+    listed = _noted(target.parent)["files"].get(target.name)
     if listed is None or not _is_plain(target):
         return "was not written by dris"
     if digest_of(target) not in listed:
@@ -293,8 +270,7 @@ def _lies_in(own: os.stat_result, target: Path, folder: Path) -> bool:
 def _alone_in(folder: Path, seconds: float = 2.0) -> Iterator[None]:
     """Let commands that write into one folder list their files one after the other.
 
-    The lock lies in the system's temporary folder. Where it cannot be had, a name may be lost from
-    the list, and its file is refused, not replaced.
+    Where the lock cannot be had, a name may be lost from the list, and its file is refused.
     """
     from filelock import FileLock, Timeout
 

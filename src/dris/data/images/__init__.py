@@ -1,5 +1,1 @@
-"""Images with labels.
-
-In reading order: `image_files` (folders and tables of paths, one decoder),
-`gradient_features` (what to learn from where no network is at hand).
-"""
+"""Images: `image_files` (folders and tables of them) and `gradient_features` (of their pixels)."""

@@ -1,8 +1,6 @@
-"""Fixed features of pictures, where no network is at hand: directions of edges, and mean colours.
+"""Histograms of oriented gradients (Dalal and Triggs, 2005) and mean colours of a coarse grid.
 
-Histograms of oriented gradients (Dalal and Triggs, 2005), each cell relative to its neighbours,
-square-rooted, beside the colours of a coarse grid. Linear or one hidden layer above them tell
-classes apart far better than above pixels, at any size of picture.
+A linear model above them tells classes apart far better than above pixels; no network is needed.
 """
 
 from typing import Any

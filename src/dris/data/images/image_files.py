@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,7 @@ _ORIENTATION = 0x0112  # where EXIF says how the camera was held
 
 
 def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledData:
-    """Images in a folder for each class; the id of an image is its path below the folder.
-
-    Classes are sorted by name, images within them too. Files that are no images are left out
-    with a note; a class without images is none.
-    """
+    """Images in a folder for each class, sorted; an image's id is its path below the folder."""
     (root,) = files
     if any((options.label, options.id, options.trusted, options.features)):
         raise InputError(
@@ -67,7 +64,7 @@ def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledDa
     images = tuple(file for group in groups.values() for file in group)
     ids = [file.relative_to(root).as_posix() for file in images]
     for name in ids:
-        if not name.isascii() and name.encode("utf-8", "replace").decode() != name:
+        if name.encode("utf-8", "replace").decode() != name:
             raise InputError(f"the file name {name!a} in {root} is not UTF-8; rename it")
     paths = [str(file) for file in images]
     columns = ("path", "label", "id")
@@ -107,13 +104,8 @@ def read_image_table(
             names = _paths(rows, column, outside=options.allow_outside)
             paths = np.array(list(names), dtype=np.str_)
             beside = digests_of([Path(path) for path, _ in _files(paths, rows)])
-        decoded = _decode(
-            lambda: _blobs(rows, column) if paths is None else _files(paths, rows),
-            rows.count,
-            rows.where,
-            column,
-            options,
-        )
+        images = partial(_blobs, rows, column) if paths is None else partial(_files, paths, rows)
+        decoded = _decode(images, rows.count, rows.where, column, options)
     others = [name for name in chosen if name != column]
     notes = [f"learned from the images alone, not from {listed(others)}"] if others else []
     large = decoded.pop("too_large", [])
@@ -127,13 +119,11 @@ def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
     """The images of each class folder, and how many other files there are."""
     groups: dict[str, list[Path]] = {}
     other = 0
-    for folder in in_order(list(root.iterdir())):
-        if folder.name.startswith("."):
-            continue
+    for folder in _shown(root):
         if not folder.is_dir():
             other += 1
             continue
-        inside = in_order([p for p in folder.iterdir() if not p.name.startswith(".")])
+        inside = _shown(folder)
         images = [file for file in inside if is_image_name(file.name) and file.is_file()]
         deeper = next((d for d in inside if d.is_dir() and not d.is_symlink() and _any(d)), None)
         if deeper is not None:
@@ -145,6 +135,10 @@ def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
         if images:
             groups[folder.name] = images
     return groups, other
+
+
+def _shown(folder: Path) -> list[Path]:
+    return in_order([path for path in folder.iterdir() if not path.name.startswith(".")])
 
 
 def _any(folder: Path) -> bool:
@@ -159,10 +153,7 @@ def decode_files(files: Sequence[str], where: Path | str, options: ReadOptions) 
 def _decode(
     images: _Images, count: int, where: Path | str, column: str, options: ReadOptions
 ) -> dict[str, Any]:
-    """All images as (N, C, S, S) bytes; one channel when every image is grey.
-
-    `too_large` are those that would take too much memory, and are black.
-    """
+    """All images as (N, C, S, S) bytes, grey if all are; those `too_large` for memory are black."""
     if options.labels_only:
         return {"x": np.zeros((count, 0), dtype=np.float32), "features": (), "notes": ()}
     side = options.image_size
@@ -174,14 +165,12 @@ def _decode(
         raise InputError(
             f"all pictures of {where} have more than {_MAX_PIXELS:,} pixels; scale them"
         )
-    sizes, grey = {one.size for one in read}, all(one.grey for one in read)
     deep = [one.span for one in read if one.span is not None]
     span = (min(low for low, _ in deep), max(high for _, high in deep)) if deep else None
     if side is None:
-        (width, height), *others = sizes
-        alike = not others and width == height <= OWN_SIZE
-        side = width if alike else USUAL_SIZE
-    channels = 1 if grey else 3
+        (width, height), *others = {one.size for one in read}
+        side = width if not others and width == height <= OWN_SIZE else USUAL_SIZE
+    channels = 1 if all(one.grey for one in read) else 3
     refuse_larger_than_memory(where, count * channels * side * side)
     x = np.zeros((count, channels, side, side), dtype=np.uint8)
     for row, one, (file, name) in zip(x, seen, images(), strict=True):
@@ -190,44 +179,35 @@ def _decode(
     x.flags.writeable = False
     features = (Feature(column, "image", channels * side * side),)
     small = options.image_size is None and side == USUAL_SIZE
-    notes = _what_was_done(read)
+    done = {
+        "hold more than 8 bits and were scaled from the range of all of them": len(deep),
+        "are transparent in places, which became grey": sum(one.clear for one in read),
+        "were turned as their cameras say": sum(one.turned for one in read),
+    }
+    notes = tuple(f"{n:,} of {len(read):,} pictures {what}" for what, n in done.items() if n)
     large = [row for row, one in enumerate(seen) if one.too_large]
     more = {"too_large": large} if large else {}
     return {"x": x, "features": features, "made_small": small, "notes": notes, **more}
 
 
-def _what_was_done(read: Sequence["Outline"]) -> tuple[str, ...]:
-    """A sentence about each way in which pictures were changed to be alike."""
-    deep = sum(one.span is not None for one in read)
-    done = (
-        (deep, "hold more than 8 bits and were scaled from the range of all of them"),
-        (sum(one.clear for one in read), "are transparent in places, which became grey"),
-        (sum(one.turned for one in read), "were turned as their cameras say"),
-    )
-    return tuple(f"{count:,} of {len(read):,} pictures {what}" for count, what in done if count)
-
-
 def _too_large_note(names: Sequence[str]) -> list[str]:
-    if not names:
-        return []
     what = "1 picture of" if len(names) == 1 else f"{len(names):,} pictures of"
-    return [f"{what} more than {_MAX_PIXELS:,} pixels left out: {listed(sorted(names), 6)}"]
+    rest = f"more than {_MAX_PIXELS:,} pixels left out: {listed(sorted(names), 6)}"
+    return [f"{what} {rest}"] if names else []
 
 
 def _cells(rows: Rows, column: str) -> Iterator[tuple[int, Any]]:
     inner = bytes_field(rows.schema.field(column).type)
-    row = 0
-    for batch in rows.batches([column]):
-        cells = batch.column(0)
-        for cell in cells.field(inner) if inner else cells:
-            value = cell.as_py()
-            if not value:
-                raise InputError(
-                    f"the image in column {one_line(column)!r} is missing in {rows.place(row)}; "
-                    "fill it in or remove the row"
-                )
-            yield row, value
-            row += 1
+    parts = (batch.column(0) for batch in rows.batches([column]))
+    cells = (cell for part in parts for cell in (part.field(inner) if inner else part))
+    for row, cell in enumerate(cells):
+        value = cell.as_py()
+        if not value:
+            raise InputError(
+                f"the image in column {one_line(column)!r} is missing in {rows.place(row)}; fill "
+                "it in or remove the row"
+            )
+        yield row, value
 
 
 def _blobs(rows: Rows, column: str) -> Iterator[tuple[Any, str]]:
@@ -278,8 +258,7 @@ def decode_image(
 ) -> NDArray[np.uint8]:
     """One image as (channels, size, size): shorter side to `size`, then the middle square.
 
-    `file` is a path or an open file; 1 channel is grey, 3 are red, green and blue. Numbers of more
-    than 8 bits are scaled from `span`, by default from their own range.
+    Numbers of more than 8 bits are scaled from `span`, by default from their own range.
     """
     from PIL import Image, ImageOps
 
@@ -303,13 +282,13 @@ def decode_image(
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What an image is, as far as its first bytes tell; its range where it has more than 8 bits."""
+    """What an image is, as far as its first bytes tell."""
 
     size: tuple[int, int]
     grey: bool
     clear: bool
     turned: bool
-    span: tuple[float, float] | None
+    span: tuple[float, float] | None  # where it has more than 8 bits
     too_large: bool
 
 

@@ -1,8 +1,4 @@
-"""Labels that several people gave: a column for each of them, or a file of answers.
-
-A file of answers is CSV or Parquet with three columns in this order: the id of the row, who
-answered, the label.
-"""
+"""Labels that several people gave: a column for each of them, or a file of id, annotator, label."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -5,7 +5,6 @@ import csv
 import io
 import itertools
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,9 +19,9 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError
 from dris.core.sanitize import guard_text
-from dris.data.files import listed, one_line, opened, reading, source, unpacked_size
+from dris.data.files import listed, one_line, opened, reading, refuse_large, source
 from dris.data.labelled import Change, LabelledData
-from dris.data.tables.rows import Rows, table_rows
+from dris.data.tables.rows import Rows, refuse_twice, table_rows
 from dris.data.tables.written import decimal_mark, grouped_by_points
 
 # An empty number is written in many ways; in text only the empty cell is missing ("NA" is Namibia).
@@ -50,12 +49,12 @@ class CsvText:
 
 
 def text_of(path: Path, encoding: str | None = None) -> CsvText:
-    """Find out how a file is written: by its first bytes, and what is no UTF-8 is cp1252."""
+    """How a file is written: as its first bytes say, else in UTF-8, else in cp1252."""
     with reading(path, _KIND), opened(path) as file:
         head = file.read(_HEAD)
     marked = next((name for mark, name in _MARKS.items() if head.startswith(mark)), None)
     likely = encoding or marked
-    tried = [likely] if likely else ["utf-8", "cp1252"][: 1 if b"\0" in head else 2]
+    tried = [likely] if likely else ["utf-8"] if b"\0" in head else ["utf-8", "cp1252"]
     found = next((name for name in tried if _is_text_in(path, name)), None)
     if found is None:
         raise InputError(
@@ -65,9 +64,9 @@ def text_of(path: Path, encoding: str | None = None) -> CsvText:
     text = codecs.getincrementaldecoder(found)("replace").decode(head).removeprefix("\ufeff")
     newline = "\r" if "\r" in text and "\n" not in text else "\n"
     hint = re.match(r"\"?sep=(.)\"?[\r\n]", text, re.IGNORECASE)
-    guessed, separator = found != (likely or "utf-8"), hint[1] if hint else ""
     sixteen = marked is not None and found.lower().startswith("utf-16")
-    return CsvText(found, newline, separator, guessed, sixteen)
+    guessed = found != (likely or "utf-8")
+    return CsvText(found, newline, hint[1] if hint else "", guessed, sixteen)
 
 
 def _is_text_in(path: Path, encoding: str) -> bool:
@@ -89,11 +88,7 @@ def _is_text_in(path: Path, encoding: str) -> bool:
 def open_csv(
     files: Sequence[Path], *, as_text: Sequence[str] = (), encoding: str | None = None
 ) -> Rows:
-    """The rows of files with the same header; columns in `as_text` stay text.
-
-    Columns are numbers (float64), booleans, dates or times where every cell is one, else text
-    with empty cells missing.
-    """
+    """The rows of files with one header; columns in `as_text` stay text, empty cells missing."""
     layout = csv_layout(files, as_text, encoding)
     as_text = [name for name in as_text if name in layout.columns]
     decimal_comma, grouped = layout.number_style(as_text)
@@ -103,23 +98,17 @@ def open_csv(
     differ = [n for n, *own in zip(layout.columns, *kinds, strict=True) if len(set(own)) > 1]
     if differ:  # numbers in one file and text in another: text
         tables = [layout.table(path, [*as_text, *differ]) for path in layout.files]
-    counts = tuple(map(len, tables))
-
-    def locate(row: int) -> str:
-        for path, count in zip(layout.files, counts, strict=True):
-            if row < count:
-                return f"line {layout.line(path, row)} of {path}"
-            row -= count
-        raise InputError(f"row {row} is past the end of {layout.files[-1]}")
-
+    odd = listed([path for path, text in layout.texts.items() if text.guessed])
     return table_rows(
         pa.concat_tables(tables),
         layout.files,
         format="csv",
-        counts=counts,
-        locate=locate,
+        counts=tuple(map(len, tables)),
+        locate=lambda path, row: f"line {layout.line(path, row)} of {path}",
         decimal_comma=decimal_comma,
-        notes=layout.notes(),
+        notes=(f"{odd} is no UTF-8 and was read as cp1252; `encoding` says otherwise",)
+        if odd
+        else (),
     )
 
 
@@ -146,13 +135,6 @@ class CsvLayout:
     columns: tuple[str, ...]
     texts: Mapping[Path, CsvText]
     header: bool = True
-
-    def notes(self) -> tuple[str, ...]:
-        """What a person should know of how the files were read."""
-        odd = [path for path, text in self.texts.items() if text.guessed]
-        return (
-            f"{listed(odd)} is no UTF-8 and was read as cp1252; `encoding` says otherwise",
-        ) * bool(odd)
 
     def records(self, path: Path) -> Iterator[tuple[str, list[str], int]]:
         """Each record of a file: its text, its cells, the line it begins on."""
@@ -204,17 +186,14 @@ class CsvLayout:
         raise InputError(why) from None
 
     def number_style(self, special: Sequence[str]) -> tuple[bool, list[str]]:
-        """Whether numbers have decimal commas, and the columns with points between thousands.
-
-        That is one for all files, by the first lines of the first.
-        """
+        """Whether numbers have decimal commas; the columns with points between thousands."""
         with self.explain(self.files[0]):
             first = self._first_lines(self.files[0])
         if first is None:
             return False, []
         names = [name for name in self.columns if name not in special]
-        others = _not_numbers(first, names)
-        numbers = [name for name in names if name not in {*others}] if len(names) < _JUDGED else []
+        numbers, others = _numbers_in(first, names)
+        numbers = numbers if len(names) < _JUDGED else []
         mark = decimal_mark([_cells(first, name) for name in [*others[:_JUDGED], *numbers]])
         if mark != ",":
             return not mark and self.separator == ";", []
@@ -238,8 +217,7 @@ class CsvLayout:
         first = self._first_lines(path)
         if first is not None:
             names = [name for name in self.columns if name not in types]
-            others = set(_not_numbers(first, names))
-            types |= dict.fromkeys((n for n in names if n not in others), pa.float64())
+            types |= dict.fromkeys(_numbers_in(first, names)[0], pa.float64())
         return types
 
     def _read(self, path: Path, types: dict[str, Any]) -> Any:
@@ -250,37 +228,33 @@ class CsvLayout:
 
     def _parsing(self, path: Path, block: int | None = None) -> tuple[Any, Any]:
         text = self.texts[path]
+        encoding = "utf8" if text.encoding == "utf-8" else text.encoding
         reads = pacsv.ReadOptions(
             block_size=block or _BLOCK,
             use_threads=False,
             column_names=None if self.header else list(self.columns),
             skip_rows=int(bool(text.separator)),
-            encoding="utf-16"
-            if text.marked
-            else {"utf-8": "utf8"}.get(text.encoding, text.encoding),
+            encoding="utf-16" if text.marked else encoding,
         )
         return reads, pacsv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
 
     def _tidy(self, path: Path, table: Any) -> Any:
         """Make empty cells of text missing and whole numbers floats; refuse an open quote."""
-        columns = []
-        for column in table.columns:
+        columns = table.columns
+        for i, column in enumerate(columns):
             if pa.types.is_string(column.type):
-                columns.append(pc.if_else(pc.equal(column, ""), None, column))
+                columns[i] = pc.if_else(pc.equal(column, ""), None, column)
             elif pa.types.is_integer(column.type):
-                columns.append(column.cast(pa.float64(), safe=False))
+                columns[i] = column.cast(pa.float64(), safe=False)
             elif pa.types.is_binary(column.type):
                 raise pa.ArrowInvalid("invalid UTF-8")
-            else:
-                columns.append(column)
-        tidy = pa.table(columns, names=table.schema.names)
-        last = tidy.column(len(self.columns) - 1)
-        if len(tidy) and pa.types.is_string(last.type):
+        last = columns[len(self.columns) - 1]
+        if len(last) and pa.types.is_string(last.type):
             cell = last[-1].as_py() or ""
             if self.texts[path].newline in cell and not self._ends_quoted(path):
-                line = self.line(path, len(tidy) - 1)
+                line = self.line(path, len(last) - 1)
                 raise InputError(f"{path} has an open quote in line {line} or later; close it")
-        return tidy
+        return pa.table(columns, names=table.schema.names)
 
     def _ends_quoted(self, path: Path) -> bool:
         last = b""
@@ -311,24 +285,20 @@ class CsvLayout:
 def csv_layout(
     files: Sequence[Path], named: Sequence[str] = (), encoding: str | None = None
 ) -> CsvLayout:
-    """The layout of the files, of which all must have the header of the first.
+    """The layout of the files, which must have the header of the first.
 
-    Where the first line has none of the `named` columns and they are whole numbers, the file has
-    no header and its columns are called 1, 2, ...
+    It is none, and columns are 1, 2, ..., where the `named` columns are such numbers and not in it.
     """
     for path in files:
-        unpacked_size(path)
-    texts = {path: text_of(path, encoding) for path in files if not path.is_dir()}
+        refuse_large(path)
+    texts = {path: text_of(path, encoding) for path in files}
     columns, separator = _first_record(files[0], texts)
     counted = [str(i + 1) for i in range(len(columns))]
     wanted = [name for name in named if name != "label"]
     header = not wanted or any(n in columns for n in wanted) or not set(wanted) <= set(counted)
     if not header:
         columns = counted
-    twice = [name for name, times in Counter(columns).items() if times > 1]
-    if twice:
-        names = listed(list(map(repr, twice)))
-        raise InputError(f"{files[0]} has several columns named {names}; rename some")
+    refuse_twice(columns, files[0])
     for path in files[1:]:
         own, _ = _first_record(path, texts)
         if own != columns if header else len(own) != len(columns):
@@ -366,28 +336,20 @@ def records(path: Path, separator: str, text: CsvText) -> Iterator[tuple[str, li
 
 
 def _first_record(path: Path, texts: Mapping[Path, CsvText]) -> tuple[list[str], str]:
-    """The cells of the first line, and what separates them.
-
-    That is what the file says, or what splits the first lines into the most cells, as many in each;
-    else the first line.
-    """
-    if path.is_dir():
-        raise InputError(f"{path} is a folder, and a CSV file is expected; name the file")
-    best: list[str] = []
+    """The cells of the first line, and what separates them: as the file says, or splits best."""
+    best: tuple[bool, int, list[str], str] = (False, 0, [], ",")
     text = texts[path]
-    separator, alike = text.separator or _SEPARATORS[0], False
     with reading(path, _KIND):
-        for candidate in [text.separator] if text.separator else _SEPARATORS:
-            lines = _readable(path, candidate, text)
+        for separator in text.separator or _SEPARATORS:
+            lines = _readable(path, separator, text)
             some = [cells for _, cells, _ in itertools.islice(lines, bool(text.separator), _LINES)]
-            if not some:
-                continue
-            even = len(some[0]) > 1 and all(len(cells) == len(some[0]) for cells in some)
-            if (even, len(some[0])) > (alike, len(best)):
-                best, separator, alike = some[0], candidate, even
-    if not best:
+            width = len(some[0]) if some else 0
+            even = width > 1 and all(len(cells) == width for cells in some)
+            if (even, width) > best[:2]:
+                best = even, width, some[0], separator
+    if not best[1]:
         raise InputError(f"{path} is empty; a CSV file begins with the names of its columns")
-    return best, separator
+    return best[2:]
 
 
 def _readable(path: Path, separator: str, text: CsvText) -> Iterator[tuple[str, list[str], int]]:
@@ -400,37 +362,34 @@ def _readable(path: Path, separator: str, text: CsvText) -> Iterator[tuple[str, 
             yield from rest
 
 
-def _not_numbers(batch: Any, names: Sequence[str]) -> list[str]:
-    """Which of the columns are not numbers throughout.
+def _numbers_in(batch: Any, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Which of the columns are numbers throughout, and which are not.
 
-    They are cast as one long column: a call for each of a hundred thousand would take minutes.
+    They are cast as one: a call for each of a hundred thousand columns would take minutes.
     """
-    if not names:
-        return []
-    cells = pc.utf8_trim_whitespace(pa.concat_arrays([batch.column(name) for name in names]))
     try:
-        pc.if_else(pc.is_in(cells, pa.array(MISSING)), None, cells).cast(pa.float64())
+        if names:
+            _cells(batch, *names).cast(pa.float64())
+        return list(names), []
     except pa.ArrowInvalid:
         if len(names) == 1:
-            return list(names)
-        half = len(names) // 2
-        return _not_numbers(batch, names[:half]) + _not_numbers(batch, names[half:])
-    return []
+            return [], list(names)
+    half = len(names) // 2
+    parts = _numbers_in(batch, names[:half]), _numbers_in(batch, names[half:])
+    return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
 
 
-def _cells(batch: Any, name: str) -> Any:
-    """Cells of a column of text without those that say that they are missing."""
-    cells = pc.utf8_trim_whitespace(batch.column(name))
+def _cells(batch: Any, *names: str) -> Any:
+    """Cells of columns of text, one after the other, null where they say that they are missing."""
+    cells = pc.utf8_trim_whitespace(pa.concat_arrays([batch.column(name) for name in names]))
     return pc.if_else(pc.is_in(cells, pa.array(MISSING)), None, cells)
 
 
 def write_csv(data: LabelledData, change: Change, path: Path) -> None:
     """Write kept records byte by byte; only a changed or an added cell is written anew."""
-    files, encoding = data.origin.files, data.origin.reading.get("encoding")
-    named = data.origin.reading.get("annotators") or (data.origin.label,)
-    layout = csv_layout(files, named, encoding)
-    first = layout.texts[files[0]]
-    with path.open("x", encoding=first.encoding, newline="") as out:
+    files, read = data.origin.files, data.origin.reading
+    layout = csv_layout(files, read.get("annotators") or [data.origin.label], read.get("encoding"))
+    with path.open("x", encoding=layout.texts[files[0]].encoding, newline="") as out:
         out.writelines(_changed_records(data, change, layout))
 
 
@@ -458,13 +417,12 @@ def _changed_records(data: LabelledData, change: Change, layout: CsvLayout) -> I
             new: dict[int, str] = {}
             if change.labels is not None and relabelled[row]:
                 new[own[0]] = str(change.labels[row])
-            for column, values in marked.items():
-                word = str(values[row]).lower()
-                if change.has_label(row) and cells[column].strip().lower() != word:
-                    new[column] = word
+            if change.has_label(row):
+                new |= {column: str(marks[row]).lower() for column, marks in marked.items()}
             for column, cell in new.items():
-                cells[column] = cell
-                body = replace_cell(body, cells, column, separator)
+                if column not in marked or cells[column].strip().lower() != cell:
+                    cells[column] = cell
+                    body = replace_cell(body, cells, column, separator)
             yield body + _further_cells([c[row] for c in change.columns.values()], separator) + end
     if row + 1 != len(change.keep):
         raise InputError(
@@ -496,12 +454,10 @@ def replace_cell(body: str, cells: list[str], at: int, separator: str) -> str:
     return made if same else record_text(cells, separator)
 
 
-def _further_cells(values: list[Any], separator: str) -> str:
-    if not values:
-        return ""
+def _further_cells(values: Sequence[Any], separator: str) -> str:
     plain = [v.item() if isinstance(v, np.generic) else v for v in values]
     words = [str(v).lower() if isinstance(v, bool) else v for v in plain]
-    return separator + record_text(words, separator)
+    return separator + record_text(words, separator) if words else ""
 
 
 def record_text(cells: list[Any], separator: str = ",") -> str:

@@ -36,17 +36,13 @@ MAX_GAP_NOTES = 3  # columns with gaps that have a note each
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The features of all rows, how they were made, and what is to be said about it.
-
-    `codes` are columns of words as whole numbers, by name: a label might be repeated in them.
-    `keys` differ for rows whose features do.
-    """
+    """The features of all rows, how they were made, and what is to be said about it."""
 
     x: NDArray[np.float32]
     features: tuple[Feature, ...]
     notes: tuple[str, ...]
-    codes: dict[str, NDArray[np.int32]]
-    keys: NDArray[np.uint64]
+    codes: dict[str, NDArray[np.int32]]  # columns of words, which might repeat a label
+    keys: NDArray[np.uint64]  # different for rows whose features are
 
 
 def encode(
@@ -62,17 +58,17 @@ def encode(
     by several rows name their groups. Texts are read `without` the words given for their column.
     """
     asked = options.features is not None
-    aside = [LeftOut(n, "is an id that several rows share") for n in names if n in shared]
+    left_out = [LeftOut(n, "is an id that several rows share") for n in names if n in shared]
     names = [name for name in names if name not in shared]
     kinds = {name: rows.schema.field(name).type for name in names}
     rows = _with_number_style(rows, [name for name, kind in kinds.items() if is_text(kind)])
     survey = survey_numbers(rows, [name for name, kind in kinds.items() if is_number(kind)])
-    left_out = aside if asked else aside + _left_out_numbers(survey, rows.count)
+    left_out += [] if asked else _left_out_numbers(survey, rows.count)
     encoders: dict[str, Encoder] = {}
     for name, kind in kinds.items():
+        made: Encoder | LeftOut
         if is_number(kind):
             continue
-        made: Encoder | LeftOut
         if is_vector(kind):
             made = _vector(rows, name)
         elif not is_word(kind):
@@ -86,7 +82,7 @@ def encode(
     notes = [note for encoder in encoders.values() for note in encoder.notes]
     codes = {n: encoder.codes for n, encoder in encoders.items() if encoder.codes is not None}
     if not asked:
-        for copy in _copies(codes):
+        for copy in list(_copies(codes)):
             left_out.append(copy)
             del encoders[copy.column], codes[copy.column]
     elif left_out:
@@ -108,9 +104,6 @@ def encode(
         _refuse_gaps(rows, {name: gap for name, gap in gaps.items() if gap[0]})
     marked = options.missing == "mark"
     x, features, keys = _fill(rows, used, survey, encoders, marked=marked, without=without)
-    for encoder in encoders.values():
-        if encoder.keys is not None:
-            keys = keys * _ODD + encoder.keys
     notes = [*_gap_notes(survey, used, marked=marked), *notes]
     notes += _left_out_note(left_out, named=options.id is not None or asked)
     return Encoded(x, features, tuple(notes), codes, keys)
@@ -125,10 +118,7 @@ def _fill(
     marked: bool,
     without: Mapping[str, Sequence[str]] | None,
 ) -> tuple[NDArray[np.float32], tuple[Feature, ...], NDArray[np.uint64]]:
-    """The features side by side, in the order of the columns, every value finite; keys of rows.
-
-    Keys are those of the numbers as the file has them: float32 may merge some.
-    """
+    """The features side by side, every value finite; keys of the numbers as the file has them."""
     features: list[Feature] = []
     begins: dict[str, int] = {}
     at = 0
@@ -138,19 +128,16 @@ def _fill(
             own = encoders[name].features
         else:
             how: How = "yes/no" if pa.types.is_boolean(rows.schema.field(name).type) else "number"
-            gap = marked and survey[name].gaps
-            own = (Feature(name, how), *[Feature(name, "gap")] * bool(gap))
+            own = (Feature(name, how), *[Feature(name, "gap")] * (marked and survey[name].gaps > 0))
         features += own
         at += sum(f.width for f in own)
     refuse_larger_than_memory(rows.where, rows.count * at * 4)
     x = allocate((rows.count, at), np.float32)
     numbers = [name for name in used if name not in encoders]
+    held = [survey[name] for name in numbers]
     places = np.array([begins[name] for name in numbers], dtype=np.int64)
-    gaps = np.array([marked and survey[name].gaps > 0 for name in numbers], dtype=np.bool_)
-    low, high = (
-        np.array([getattr(survey[name], end) for name in numbers]) for end in ("low", "high")
-    )
-    center = center_of(low, high)
+    gaps = np.array([marked and one.gaps > 0 for one in held], dtype=np.bool_)
+    center = center_of(np.array([one.low for one in held]), np.array([one.high for one in held]))
     keys = np.zeros(rows.count, dtype=np.uint64)
     for begin, block in number_blocks(rows, numbers):
         part = x[begin : begin + len(block)]
@@ -166,6 +153,9 @@ def _fill(
         part = x[:, begins[name] : begins[name] + width]
         encoder.put(_cells(rows, name, without), part)
         keys = keys * _ODD + row_keys(part)
+    for encoder in encoders.values():
+        if encoder.keys is not None:
+            keys = keys * _ODD + encoder.keys
     return x, tuple(features), keys
 
 
@@ -195,11 +185,11 @@ def _vector(rows: Rows, name: str) -> Encoder | LeftOut:
         there = lengths.drop_null().to_numpy(zero_copy_only=False)
         if len(there):
             width = width or int(there[0])
-            if (there != width).any():
-                at = int(np.flatnonzero(lengths.fill_null(width).to_numpy() != width)[0])
+            at = pc.index(pc.not_equal(lengths, width), True).as_py()
+            if at >= 0:
                 return LeftOut(
                     name,
-                    f"holds vectors of {int(lengths[at].as_py())} numbers in "
+                    f"holds vectors of {lengths[at].as_py()} numbers in "
                     f"{rows.place(row + at)} and of {width} before, and one length is needed",
                 )
         values = cells.flatten().to_numpy(zero_copy_only=False)
@@ -233,19 +223,15 @@ def _vector(rows: Rows, name: str) -> Encoder | LeftOut:
     return Encoder((Feature(name, "vector", width),), put, note, None, gaps, first)
 
 
-def _copies(codes: Mapping[str, NDArray[np.int32]]) -> list[LeftOut]:
+def _copies(codes: Mapping[str, NDArray[np.int32]]) -> Iterator[LeftOut]:
     """Columns of words that say the same as one before them, in other words perhaps."""
     seen: dict[bytes, str] = {}
-    copies = []
     for name, values in codes.items():
-        first, place = np.unique(values, return_index=True)
-        order = np.argsort(np.argsort(place))
-        key = hashlib.sha256(order[np.searchsorted(first, values)].tobytes()).digest()
-        if key in seen:
-            copies.append(LeftOut(name, f"says the same as {seen[key]!r}"))
-        else:
-            seen[key] = name
-    return copies
+        _, first, place = np.unique(values, return_index=True, return_inverse=True)
+        order = np.argsort(np.argsort(first))
+        key = hashlib.sha256(order[place].tobytes()).digest()
+        if seen.setdefault(key, name) != name:
+            yield LeftOut(name, f"says the same as {seen[key]!r}")
 
 
 def _left_out_note(left_out: Sequence[LeftOut], *, named: bool) -> list[str]:
@@ -253,23 +239,25 @@ def _left_out_note(left_out: Sequence[LeftOut], *, named: bool) -> list[str]:
         return []
     reasons = [f"{one_line(o.column)!r} {o.why}" for o in left_out]
     more = f" and {len(reasons) - 12} more" if len(reasons) > 12 else ""
-    ids = [o.column for o in left_out if o.names_rows]
-    hint = ""
-    if len(ids) == 1 and not named:
-        hint = f"; {parameter('id', one_line(ids[0]))} names the rows by it"
+    ids = [
+        f"; {parameter('id', one_line(o.column))} names the rows by it"
+        for o in left_out
+        if o.names_rows
+    ]
+    hint = ids[0] if len(ids) == 1 and not named else ""
     return [f"not learned from: {'; '.join(reasons[:12])}{more}{hint}"]
 
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
-    """What a column of numbers holds; `hash` tells columns apart that are no copies."""
+    """What a column of numbers holds."""
 
     gaps: int
     infinite: int
     first_gap: int
     low: float
     high: float
-    hash: int
+    hash: int  # equal for copies
     is_id: bool
 
 
@@ -350,21 +338,17 @@ def survey_numbers(rows: Rows, names: Sequence[str]) -> Survey:
     survey = {}
     for i, name in enumerate(names):
         like_id = high[i] - low[i] + 1 == rows.count or bool(_ID_NAME.search(name))
-        candidate = bool(whole[i]) and not gaps[i] and rows.count >= MIN_ID_ROWS and like_id
-        is_id = candidate and _different(rows, name) == rows.count
-        survey[name] = NumberColumn(
-            *(int(gaps[i]), int(infinite[i]), int(first[i])),
-            *(float(low[i]), float(high[i]), int(digest[i])),
-            is_id=is_id,
-        )
+        is_id = bool(whole[i]) and not gaps[i] and rows.count >= MIN_ID_ROWS and like_id
+        if is_id:
+            cells = np.concatenate([block[:, 0] for _, block in number_blocks(rows, [name])])
+            is_id = len(np.unique(cells)) == rows.count
+        own = [*(a[i].item() for a in (gaps, infinite, first, low, high, digest)), is_id]
+        survey[name] = NumberColumn(*own)
     return survey
 
 
 def number_blocks(rows: Rows, names: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Blocks (rows, columns) of float64, NaN where a cell is missing, with their first row.
-
-    What does not fit into float32 is infinite.
-    """
+    """Blocks (rows, columns) of float64 with their first row, NaN where a cell is missing."""
     begin = 0
     step = max(1, _CELLS // max(1, len(names)))
     for batch in rows.batches(names) if names else ():
@@ -381,8 +365,3 @@ def number_blocks(rows: Rows, names: Sequence[str]) -> Iterator[tuple[int, NDArr
                 block[np.abs(block) > np.finfo(np.float32).max] = np.inf
             yield begin, block
             begin += len(part)
-
-
-def _different(rows: Rows, name: str) -> int:
-    values = np.concatenate([block[:, 0] for _, block in number_blocks(rows, [name])])
-    return len(np.unique(values))

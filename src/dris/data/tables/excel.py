@@ -2,11 +2,12 @@
 
 import datetime
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from dris.core.errors import InputError
@@ -31,7 +32,7 @@ def open_excel(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
     columns = [_column(values, name in as_text) for name, values in zip(names, cells, strict=True)]
     table = pa.table(columns, names=names)
     return table_rows(
-        table, files, format="excel", locate=lambda row: f"row {row + first} of {path}"
+        table, files, format="excel", locate=lambda _, row: f"row {row + first} of {path}"
     )
 
 
@@ -61,10 +62,7 @@ def write_excel(data: LabelledData, change: Change, path: Path) -> None:
 
 
 def _sheet(path: Path) -> tuple[list[list[Any]], list[Any], list[list[Any]], int]:
-    """Of the first sheet that holds anything: titles, names of columns, rows, and the first's row.
-
-    Titles are rows of one cell above the names.
-    """
+    """Of the first sheet with cells: titles of one cell, names, rows, and the first row's place."""
     openpyxl = _openpyxl()
     with zipfile.ZipFile(path) as parts:
         refuse_larger_than_memory(path, sum(part.file_size for part in parts.infolist()))
@@ -108,19 +106,6 @@ def _column(values: list[Any], as_text: bool) -> Any:
     if kinds == {bool}:
         return pa.array(values, pa.bool_())
     if kinds and kinds <= {datetime.datetime, datetime.date}:
-        return pa.array(list(_times(values)), pa.timestamp("us"))
-    return pa.array([None if v is None else _text(v) for v in values], pa.string())
-
-
-def _times(values: list[Any]) -> Iterator[datetime.datetime | None]:
-    for value in values:
-        if value is None or isinstance(value, datetime.datetime):
-            yield value
-        else:
-            yield datetime.datetime(value.year, value.month, value.day)
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value) or None
+        return pa.array(np.array(values, dtype="datetime64[us]"))
+    whole = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
+    return pa.array([None if v is None else str(v) or None for v in whole], pa.string())

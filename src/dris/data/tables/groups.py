@@ -1,8 +1,6 @@
 """Rows that belong together: those of one patient, user, session or document.
 
-A model that trained on some of them knows the others, and their given label with them, so they stay
-in one fold. A column whose name says what it is and whose values repeat is used without being
-asked for.
+A model that trained on some of them knows the others' given label, so they stay in one fold.
 """
 
 import re
@@ -15,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dris.core.errors import InputError, parameter
+from dris.core.errors import parameter
 from dris.data.files import listed, one_line
 from dris.data.labelled import NO_GROUP, Leak, ReadOptions
-from dris.data.tables.rows import is_text, plain
+from dris.data.tables.rows import bad_column, is_text, plain
 
 Codes = NDArray[np.int64]
 _UNIT = re.compile(
@@ -61,8 +59,7 @@ def read_groups(
 ) -> Groups:
     """The groups that were asked for, or those of the one column among `names` that has some.
 
-    `column` gives the cells of a column; of several columns the one counts whose groups hold those
-    of all others, as patients hold visits.
+    Of several columns the one counts whose groups hold all others, as patients hold visits.
     """
     found = {name: codes for name in names if (codes := _shared(name, column(name))) is not None}
     if options.group not in (None, NO_GROUP):
@@ -81,29 +78,21 @@ def read_groups(
 
 
 def codes_of(cells: Any, name: str) -> Codes:
-    """A number for each value; a row without one is a group of its own.
-
-    >>> codes_of(pa.array(["p1", None, "p2", "p1", " "]), "patient").tolist()
-    [0, 2, 1, 0, 3]
-    """
+    """A number for each value; a row without one is a group of its own."""
     array = plain(cells)
     kind = array.type
     if is_text(kind):
         array = pc.utf8_trim_whitespace(array)
         array = pc.if_else(pc.equal(array, ""), None, array)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise InputError(
-            f"column {one_line(name)!r} holds {one_line(kind)}, and a group is a whole number or "
-            "text; name another column with `group`"
-        )
+        rule = "a group is a whole number or text; name another column with `group`"
+        raise bad_column(name, f"holds {one_line(kind)}, and {rule}")
     encoded = pc.dictionary_encode(array)
     codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy().copy()
     alone = np.flatnonzero(codes < 0)
     codes[alone] = len(encoded.dictionary) + np.arange(len(alone))
     if codes.max() < 1:
-        raise InputError(
-            f"column {one_line(name)!r} puts all rows into one group; name another with `group`"
-        )
+        raise bad_column(name, "puts all rows into one group; name another with `group`")
     return np.asarray(codes, dtype=np.int64)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dris.core.errors import InputError
 from dris.core.sanitize import from_json
-from dris.data.files import one_line, opened, reading, source, unpacked_size
+from dris.data.files import one_line, opened, reading, refuse_large, source
 from dris.data.labelled import Change, LabelledData
 from dris.data.tables.rows import Rows, table_rows
 
@@ -23,7 +23,7 @@ def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Row
 
     tables = []
     for path in files:
-        unpacked_size(path)
+        refuse_large(path)
         _refuse_deep(path)
         with reading(path, "file of JSON lines"):
             options = pajson.ReadOptions(use_threads=False, block_size=_BLOCK)

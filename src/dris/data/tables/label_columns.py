@@ -1,6 +1,7 @@
 """Columns that say what an example is: its label, its id, whether its label is trusted."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +28,7 @@ from dris.data.labelled import (
 from dris.data.tables.annotators import answers_in_columns, answers_in_file
 from dris.data.tables.encoding import Encoded, encode
 from dris.data.tables.groups import Groups, may_name_groups, read_groups
-from dris.data.tables.rows import Rows, is_text, plain
+from dris.data.tables.rows import Rows, bad_column, is_text, is_text_id, plain, whole_ids
 
 Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"
 
@@ -76,59 +77,46 @@ def read_labels(
 ) -> Labels:
     """Labels, ids, groups and trust of n rows; what is wrong with them is added to the problems.
 
-    `column` gives the cells of a column and says where they stand; `may_group` are columns that
-    name groups where nobody named one.
+    `column` gives the cells of a column and says where they stand; `may_group` may name groups.
     """
-    labels = np.zeros(0, np.int64)
+    labels, ids, trusted = np.zeros(0, np.int64), check_ids(None, n), np.zeros(n, dtype=np.bool_)
     classes: tuple[Value, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
     answers: Answers | None = None
+    groups = Groups()
+
+    def typed(name: str) -> tuple[Any, str, Place]:
+        cells, place = column(name)
+        return typed_text(cells) if written else cells, name, place
+
+    def read(cells: Any, name: str, place: Place) -> tuple[NDArray[np.int64], tuple[Value, ...]]:
+        text = written and is_text(plain(cells).type)
+        codes, classes, joined = labels_of(cells, name, place, options, written=text)
+        notes.extend(joined)
+        return codes, classes
+
     with problems.collected():
         if not options.annotators:
             cells, place = column(label)
-            labels, classes, notes = labels_of(cells, label, place, options, written=written)
-    ids: NDArray[Any] = check_ids(None, n)
+            labels, classes = read(cells, label, place)
     with problems.collected():
         if options.id is not None:
-            cells, place = column(options.id)
-            ids = ids_of(typed_text(cells) if written else cells, options.id, place)
+            ids = ids_of(*typed(options.id))
     with problems.collected():
-        if options.annotators:
-            answers, classes, notes = _read_answers(column, ids, options, written)
+        if options.answers_file is not None:
+            answers, classes = answers_in_file(options.answers_file, ids, read)
+        elif options.annotators:
+            columns = {name: column(name)[0] for name in options.annotators}
+            answers, classes = answers_in_columns(columns, column(options.annotators[0])[1], read)
+        if answers is not None:
             labels = consensus_of(answers, len(classes))
-    trusted = np.zeros(n, dtype=np.bool_)
     with problems.collected():
         if options.trusted is not None:
-            cells, place = column(options.trusted)
-            trusted = trusted_of(typed_text(cells) if written else cells, options.trusted, place)
-    groups = Groups()
+            trusted = trusted_of(*typed(options.trusted))
     with problems.collected():
         if len(labels) == n:
             groups = read_groups(lambda name: column(name)[0], may_group, labels, options)
     return Labels(labels, classes, ids, trusted, groups, (*notes, *groups.notes), answers)
-
-
-def _read_answers(
-    column: Callable[[str], tuple[Any, Place]],
-    ids: NDArray[Any],
-    options: ReadOptions,
-    written: bool,
-) -> tuple[Answers, tuple[Value, ...], tuple[str, ...]]:
-    """The answers of several annotators, the classes, and what was joined."""
-    notes: list[str] = []
-
-    def read(cells: Any, name: str, place: Place) -> tuple[NDArray[np.int64], tuple[Value, ...]]:
-        text = is_text(plain(cells).type)
-        codes, classes, joined = labels_of(cells, name, place, options, written=written and text)
-        notes.extend(joined)
-        return codes, classes
-
-    if options.answers_file is not None:
-        answers, classes = answers_in_file(options.answers_file, ids, read)
-    else:
-        columns = {name: column(name)[0] for name in options.annotators}
-        answers, classes = answers_in_columns(columns, column(options.annotators[0])[1], read)
-    return answers, classes, tuple(notes)
 
 
 def consensus_of(answers: Answers, classes: int) -> NDArray[np.int64]:
@@ -139,9 +127,7 @@ def consensus_of(answers: Answers, classes: int) -> NDArray[np.int64]:
 
 
 def typed_text(array: Any) -> Any:
-    """Text of a CSV file as whole numbers where every cell is written as one, else as it is.
-
-    "007" is text: as the number 7 it could not be written back.
+    """Text of a CSV file as whole numbers where every cell is written back the same, unlike 007.
 
     >>> typed_text(pa.array(["2", "10"])).type, typed_text(pa.array(["007", "1"])).type
     (DataType(int64), DataType(string))
@@ -158,8 +144,7 @@ def labels_of(
 ) -> tuple[NDArray[np.int64], tuple[Value, ...], tuple[str, ...]]:
     """Labels as positions in the sorted tuple of their values, -1 where there is none; notes.
 
-    There is none where a cell is empty, blank or no number, and where `no_label` says so. `written`
-    are the cells of a CSV file, whose numbers must each be written in one way.
+    `written` are the cells of a CSV file, whose numbers must each be written in one way.
 
     >>> labels_of(pa.array(["b", "a", " ", "b", None]), "y", str, ReadOptions())
     (array([ 1,  0, -1,  1, -1]), ('a', 'b'), ())
@@ -168,7 +153,7 @@ def labels_of(
     array = _drop_blanks(plain(column), name, options.no_label)
     if written:
         array = typed_text(array)
-        if not merge:
+        if not merge and is_text(array.type):
             _refuse_decimals(array, name, place)
     codes, classes = _classes_of(array, name, place)
     if not merge:
@@ -180,21 +165,18 @@ def labels_of(
 
 
 def _drop_blanks(array: Any, name: str, no_label: Sequence[str]) -> Any:
-    """The labels with null wherever there is none."""
+    """The labels with null wherever there is none: empty, blank, no number or in `no_label`."""
+    none = pa.scalar(None, array.type)
     if is_text(array.type):
-        bare = pc.utf8_trim_whitespace(array)
-        array = pc.if_else(pc.equal(bare, ""), pa.scalar(None, array.type), array)
+        array = pc.if_else(pc.equal(pc.utf8_trim_whitespace(array), ""), none, array)
     elif pa.types.is_floating(array.type):
-        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        array = pc.if_else(pc.is_nan(array), none, array)
     if no_label:
         meant = {spelling_of(word) for word in no_label}
-        values = pc.unique(array)
-        gone = [v for v in values.to_pylist() if v is not None and spelling_of(v) in meant]
-        if gone:
-            none = pc.is_in(array, value_set=pa.array(gone, array.type))
-            array = pc.if_else(none, pa.scalar(None, array.type), array)
+        gone = [v for v in pc.unique(array).drop_null().to_pylist() if spelling_of(v) in meant]
+        array = pc.if_else(pc.is_in(array, pa.array(gone, array.type)), none, array)
     if array.null_count == len(array):
-        raise InputError(f"column {one_line(name)!r} has no label in any row; check `label`")
+        raise bad_column(name, "has no label in any row; check `label`")
     return array
 
 
@@ -204,25 +186,19 @@ def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         array = _whole(array, name, place)
     elif not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-        raise InputError(
-            f"column {one_line(name)!r} holds {one_line(kind)}, and a label is {_LABEL}"
-        )
+        raise bad_column(name, f"holds {one_line(kind)}, and a label is {_LABEL}")
     encoded = pc.dictionary_encode(array)
     values = encoded.dictionary.to_pylist()
     _refuse_one_class(values, there, name)
     if len(values) == there > 2:
-        raise InputError(
-            f"column {one_line(name)!r} differs in each of the {there} rows, as an id does; name "
-            "the column of classes with `label`"
-        )
+        id_like = f"differs in each of the {there} rows, as an id does"
+        raise bad_column(name, f"{id_like}; name the column of classes with `label`")
     # More than twenty numbers that do not count classes, or each in fewer than ten rows, are none.
     counts = pa.types.is_integer(array.type) and max(values) - min(values) == len(values) - 1
     rows_each = 10 if counts and min(values) in (0, 1) else 20
     if pa.types.is_integer(array.type) and len(values) > 20 and there < rows_each * len(values):
-        raise InputError(
-            f"column {one_line(name)!r} holds {len(values)} different numbers in {there} rows, as "
-            f"a quantity does, and a label is a class; {_RANGES}"
-        )
+        many = f"holds {len(values)} different numbers in {there} rows, as a quantity does"
+        raise bad_column(name, f"{many}, and a label is a class; {_RANGES}")
     order = sorted(range(len(values)), key=values.__getitem__)
     rank = np.full(len(values) + 1, -1, dtype=np.int64)  # the last is that of null
     rank[order] = np.arange(len(values))
@@ -232,10 +208,9 @@ def _classes_of(array: Any, name: str, place: Place) -> tuple[NDArray[np.int64],
 
 def _refuse_one_class(values: Sequence[Any], n: int, name: str) -> None:
     if len(values) < 2:
-        raise InputError(
-            f"column {one_line(name)!r} holds one class only ({one_line(repr(values[0]))} in all "
-            f"{n} rows); at least two are needed, so check `label`"
-        )
+        one = f"{one_line(repr(values[0]))} in all {n} rows"
+        rule = "at least two are needed, so check `label`"
+        raise bad_column(name, f"holds one class only ({one}); {rule}")
 
 
 def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
@@ -251,18 +226,8 @@ def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
             f"the id in column {one_line(name)!r} is missing in {place(row)}{more}; fill it in or "
             f"remove the row{'s' * (count > 1)}"
         )
-    if not (is_text(array.type) or pa.types.is_integer(array.type)):
-        raise InputError(
-            f"column {one_line(name)!r} holds {one_line(array.type)}, and an id is a whole number "
-            "or text; name another column with `id`"
-        )
-    if pa.types.is_integer(array.type):
-        try:
-            array = array.cast(pa.int64())
-        except pa.ArrowInvalid:
-            raise InputError(
-                f"column {one_line(name)!r} holds ids past 64 signed bits; write them as text"
-            ) from None
+    is_text_id(array.type, name)
+    array = whole_ids(array, name)
     codes = pc.dictionary_encode(array).indices.to_numpy()
     _, first = np.unique(codes, return_index=True)
     if len(first) < len(codes):
@@ -273,13 +238,13 @@ def ids_of(column: Any, name: str, place: Place) -> NDArray[Any]:
             f"{place(row)}; ids must differ, so remove one or name another column with `id` "
             "(rows that belong together: `group`)"
         )
-    if is_text(array.type):
-        words = array.to_pylist()
-        bad = next((i for i, word in enumerate(words) if word.endswith("\0")), None)
-        if bad is not None:  # NumPy's text drops these, and two ids might become one
-            raise InputError(f"the id in {place(bad)} ends in a null character; remove it")
-        return np.array(words, dtype=np.str_)
-    return np.array(array.to_numpy(), dtype=np.int64)
+    if not is_text(array.type):
+        return np.array(array.to_numpy(), dtype=np.int64)
+    words = array.to_pylist()
+    bad = next((i for i, word in enumerate(words) if word.endswith("\0")), None)
+    if bad is not None:  # NumPy's text drops these, and two ids might become one
+        raise InputError(f"the id in {place(bad)} ends in a null character; remove it")
+    return np.array(words, dtype=np.str_)
 
 
 def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
@@ -287,22 +252,18 @@ def trusted_of(column: Any, name: str, place: Place) -> NDArray[np.bool_]:
     array = plain(column)
     kind = array.type
     if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-        raise InputError(
-            f"column {one_line(name)!r} holds {one_line(kind)}, and `trusted` needs yes or no "
-            "(true/false or 1/0); name another column"
-        )
+        rule = "`trusted` needs yes or no (true/false or 1/0); name another column"
+        raise bad_column(name, f"holds {one_line(kind)}, and {rule}")
     encoded = pc.dictionary_encode(array)
     values = ["" if v is None else str(v) for v in encoded.dictionary.to_pylist()]
     meant = [v.strip().lower() for v in values]
     wrong = next((i for i, v in enumerate(meant) if v not in _YES | _NO), None)
     if wrong is not None:
-        row = int(np.flatnonzero(encoded.indices.fill_null(-1).to_numpy() == wrong)[0])
-        raise InputError(
-            f"column {one_line(name)!r} says {one_line(repr(values[wrong]))} in {place(row)}; for "
-            "`trusted` write yes or no (true/false or 1/0)"
-        )
-    says = np.array([v in _YES for v in meant] + [False])
-    return np.asarray(says[encoded.indices.fill_null(len(values)).to_numpy()])
+        row = pc.index(encoded.indices, wrong).as_py()
+        says = f"says {one_line(repr(values[wrong]))} in {place(row)}"
+        raise bad_column(name, f"{says}; for `trusted` write yes or no (true/false or 1/0)")
+    yes = np.array([v in _YES for v in meant] + [False])
+    return np.asarray(yes[encoded.indices.fill_null(len(values)).to_numpy()])
 
 
 def _whole(array: Any, name: str, place: Place) -> Any:
@@ -317,8 +278,6 @@ def _whole(array: Any, name: str, place: Place) -> Any:
 
 def _refuse_decimals(array: Any, name: str, place: Place) -> None:
     """Refuse labels of a CSV file that are fractions, or one number written in several ways."""
-    if not is_text(array.type):
-        return
     words = pc.unique(array).drop_null()
     try:
         numbers = pc.utf8_trim_whitespace(words).cast(pa.float64()).to_numpy()
@@ -329,20 +288,17 @@ def _refuse_decimals(array: Any, name: str, place: Place) -> None:
     if bad.size:
         word = spellings[int(bad[0])]
         raise _no_class(name, word, place(pc.index(array, pa.scalar(word, array.type)).as_py()))
-    if len(np.unique(numbers)) < len(spellings):
-        pairs = zip(spellings, numbers, strict=True)
-        twice = sorted(word for word, value in pairs if (numbers == value).sum() > 1)
-        raise InputError(
-            f"column {one_line(name)!r} writes one label in several ways ({listed(twice)}); "
-            "write each in one way, or join them with `merge_spellings`"
+    ways = Counter(numbers.tolist())
+    if twice := [w for w, v in zip(spellings, numbers.tolist(), strict=True) if ways[v] > 1]:
+        remedy = "write each in one way, or join them with `merge_spellings`"
+        raise bad_column(
+            name, f"writes one label in several ways ({listed(sorted(twice))}); {remedy}"
         )
 
 
 def _no_class(name: str, value: object, where: str) -> InputError:
-    return InputError(
-        f"column {one_line(name)!r} holds the decimal number {one_line(value)} in {where}, and a "
-        f"label is a class; {_RANGES}"
-    )
+    what = f"holds the decimal number {one_line(value)} in {where}"
+    return bad_column(name, f"{what}, and a label is a class; {_RANGES}")
 
 
 def read_columns(

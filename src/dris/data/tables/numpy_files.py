@@ -38,89 +38,64 @@ class Stored:
     by_column: bool
     open: Callable[[], Any]
 
-    def rows(self) -> Iterator[NDArray[Any]]:
-        """The array in portions of whole rows (all at once when it is stored by column)."""
-        with self.open() as file:
-            _header(file)
-            width = int(np.prod(self.shape[1:]))
-            if self.by_column or not self.shape:
-                flat = np.frombuffer(file.read(), dtype=self.dtype)
-                yield flat.reshape(self.shape[::-1]).T
-                return
-            step = max(1, _PORTION // max(1, width * self.dtype.itemsize))
-            for begin in range(0, self.shape[0], step):
-                count = min(step, self.shape[0] - begin)
-                blob = file.read(count * width * self.dtype.itemsize)
-                yield np.frombuffer(blob, dtype=self.dtype).reshape(count, *self.shape[1:])
-
     def read_into(self, out: NDArray[np.float32], keys: NDArray[np.uint64]) -> None:
         """Put all rows into an array as `to_float32` does, by portions; add to their keys."""
         low, high = np.full(out.shape[1], np.inf), np.full(out.shape[1], -np.inf)
         if self.dtype.itemsize > 2 and self.dtype != np.float32:
-            for block in self._blocks(out.shape[1]):
+            for _, block in self._blocks(out.shape[1]):
                 fine = np.isfinite(block)
                 low = np.minimum(low, np.where(fine, block, np.inf).min(axis=0))
                 high = np.maximum(high, np.where(fine, block, -np.inf).max(axis=0))
-        begin, center = 0, center_of(low, high)
-        for block in self._blocks(out.shape[1]):
-            here = slice(begin, begin + len(block))
+        center = center_of(low, high)
+        for here, block in self._blocks(out.shape[1]):
             with np.errstate(over="ignore", invalid="ignore"):
                 out[here] = block - center
             keys[here] = keys[here] * _ODD + row_keys(block)
-            begin += len(block)
 
-    def _blocks(self, width: int) -> Iterator[NDArray[np.float64]]:
-        for part in self.rows():
-            yield part.reshape(len(part), width).astype(np.float64)
+    def _blocks(self, width: int) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """The array in portions of whole rows (all at once when it is stored by column)."""
+        if self.by_column:
+            yield slice(None), self.whole().reshape(-1, width).astype(np.float64)
+            return
+        with self.open() as file:
+            _header(file)
+            step = max(1, _PORTION // (width * self.dtype.itemsize))
+            for begin in range(0, self.shape[0], step):
+                count = min(step, self.shape[0] - begin)
+                part = np.frombuffer(file.read(count * width * self.dtype.itemsize), self.dtype)
+                yield slice(begin, begin + count), part.reshape(count, width).astype(np.float64)
 
     def whole(self) -> NDArray[Any]:
         """All of it, in the machine's own byte order."""
-        out = np.empty(self.shape, self.dtype.newbyteorder("="))
-        begin = 0
-        for part in self.rows():
-            here = out[begin : begin + len(part)] if self.shape else out
-            here[...] = part
-            begin += len(here) if self.shape else 1
-        return out
+        with self.open() as file:
+            return np.asarray(npy.read_array(file), self.dtype.newbyteorder("="), order="C")
 
     @property
     def where(self) -> str:
         """What to call the array in a message."""
         return f"{self.name} in {self.path}"
 
-    def place(self, row: int) -> str:
-        """Say where a row stands."""
-        return f"row {row} (the first is 0) of {self.where}"
-
 
 def stored_npz(path: Path) -> dict[str, Stored]:
     """The arrays of an NPZ file by name, none of them read."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder, and an NPZ file is expected; name the file")
     with reading(path, "NPZ file"), zipfile.ZipFile(path) as archive:
-        arrays = {}
-        for entry in archive.infolist():
-            name = entry.filename.removesuffix(".npy")
-            if name != entry.filename:
-                member = partial(_member, path, entry.filename)
-                arrays[name] = _stored(name, path, entry.file_size, member)
-        return arrays
+        return {
+            (name := entry.filename.removesuffix(".npy")): _stored(
+                name, path, entry.file_size, partial(_member, path, entry.filename)
+            )
+            for entry in archive.infolist()
+            if entry.filename.endswith(".npy")
+        }
 
 
 def stored_npy(path: Path) -> Stored:
     """The array of an NPY file, not read."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder, and an NPY file is expected; name the file")
     with reading(path, "NPY file"):
         return _stored(path.stem, path, path.stat().st_size, lambda: path.open("rb"))
 
 
 def read_npz(files: Sequence[Path], options: ReadOptions) -> LabelledData:
-    """Examples from an NPZ file; label, id, trusted and features name its arrays.
-
-    Features are, unless named, all arrays of numbers with a row for each label. Images are one
-    array of bytes: (N, C, H, W), (N, H, W, C) or (N, H, W).
-    """
+    """Examples from an NPZ file, by default of all arrays of numbers with a row a label."""
     (path,) = files
     fingerprint = fingerprint_of(files)
     arrays = stored_npz(path)
@@ -128,8 +103,8 @@ def read_npz(files: Sequence[Path], options: ReadOptions) -> LabelledData:
         label, chosen = options.resolve(list(arrays), path)
         if not options.features:
             n = arrays[label].shape[:1]
-            chosen = [c for c in chosen if arrays[c].shape[:1] == n]
-            chosen = [c for c in chosen if arrays[c].dtype.kind in "fiub"]
+            fitting = {c for c, a in arrays.items() if a.shape[:1] == n and a.dtype.kind in "fiub"}
+            chosen = [name for name in chosen if name in fitting]
         origin = Origin("npz", (path,), fingerprint, label, options.id, tuple(arrays))
         return _read_arrays(origin, arrays, chosen, options)
 
@@ -139,14 +114,13 @@ def read_npy(files: Sequence[Path], options: ReadOptions) -> LabelledData:
     (path,) = files
     if options.label is None or options.features or options.without:
         raise InputError(f"{path} holds features only; name the NPY file of labels with `label`")
-    beside = options.special(options.label)
-    for name in beside:
-        if not Path(name).is_file():
+    beside = {name: Path(name) for name in options.special(options.label)}
+    for name, file in beside.items():
+        if not file.is_file():
             raise InputError(f"{one_line(name)} is no file; beside {path} name NPY files")
-    every = (path, *(Path(name) for name in beside))
+    every = (path, *beside.values())
     fingerprint = fingerprint_of(every)
-    arrays = {name: stored_npy(Path(name)) for name in beside}
-    arrays[path.stem] = stored_npy(path)
+    arrays = {name: stored_npy(file) for name, file in {**beside, path.stem: path}.items()}
     origin = Origin("npy", every, fingerprint, options.label, options.id, tuple(arrays))
     with reading(path, "NPY file"):
         return _read_arrays(origin, arrays, [path.stem], options)
@@ -173,7 +147,7 @@ def _read_arrays(
     named = may_name_groups([name for name, a in arrays.items() if a.shape == (n,)], options)
 
     def column(name: str) -> tuple[Any, Callable[[int], str]]:
-        return _column(arrays[name]), arrays[name].place
+        return _column(arrays[name]), f"row {{}} (the first is 0) of {arrays[name].where}".format
 
     marks = read_labels(column, label, n, options, problems, named)
     shared = marks.groups.columns
@@ -226,8 +200,9 @@ def _features(
     x = np.empty((n, width), dtype=np.float32)
     at, features, keys = 0, [], np.zeros(n, dtype=np.uint64)
     for array in chosen:
-        wide = array.shape[1] if len(array.shape) == 2 else 1
-        array.read_into(x[:, at : at + wide], keys)
+        wide = int(np.prod(array.shape[1:]))
+        if wide:
+            array.read_into(x[:, at : at + wide], keys)
         at += wide
         features.append(Feature(array.name, "number" if len(array.shape) == 1 else "vector", wide))
     return x, tuple(features), keys.view(np.int64)
@@ -238,8 +213,7 @@ def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
     if first_not_finite(x) is None:
         return ""
     gone = ~np.isfinite(x)
-    columns = np.flatnonzero(gone.any(axis=0))
-    count = int(gone.sum())
+    columns, count = np.flatnonzero(gone.any(axis=0)), int(gone.sum())
     if missing == "refuse":
         row, column = (int(i) for i in np.argwhere(gone)[0])
         raise InputError(
@@ -290,8 +264,7 @@ def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 def _stored(name: str, path: Path, size: int, opener: Callable[[], Any]) -> Stored:
     """Read the header, and compare what it says with the bytes that are there."""
     with opener() as file:
-        shape, by_column, dtype = _header(file)
-        begins = file.tell()
+        (shape, by_column, dtype), begins = _header(file), file.tell()
     if dtype.hasobject:
         raise InputError(
             f"{name} in {path} holds Python objects, which are never unpickled; save it as an "
@@ -309,7 +282,7 @@ def _stored(name: str, path: Path, size: int, opener: Callable[[], Any]) -> Stor
 
 def write_npz(data: LabelledData, change: Change, path: Path) -> None:
     """Write the arrays with a row for each example, filtered; all other arrays as they are."""
-    files, npz = data.origin.files, data.origin.format == "npz"
+    files, keep, npz = data.origin.files, change.keep, data.origin.format == "npz"
     packed = False
     if npz:
         arrays = stored_npz(files[0])
@@ -317,16 +290,13 @@ def write_npz(data: LabelledData, change: Change, path: Path) -> None:
             packed = any(e.compress_type != zipfile.ZIP_STORED for e in archive.infolist())
     else:
         arrays = {file.stem: stored_npy(file) for file in files}
-    stem: Callable[[str], str] = str if npz else lambda name: Path(name).stem
-    held = {}
-    for name, array in arrays.items():
-        whole = array.whole()
-        held[name] = whole[change.keep] if whole.shape[:1] == change.keep.shape else whole
-    new = {name: values[change.keep] for name, values in change.marks.items()}
+    wholes = {name: array.whole() for name, array in arrays.items()}
+    held = {n: a[keep] if a.shape[:1] == keep.shape else a for n, a in wholes.items()}
+    new = {name: values[keep] for name, values in change.marks.items()}
     if change.labels is not None:
-        new[data.origin.label] = change.labels[change.keep]
+        new[data.origin.label] = change.labels[keep]
     for name, values in new.items():
-        own = stem(name)
+        own = name if npz else Path(name).stem
         old = held[own]
         if old.dtype.kind not in "US":
             values = values.astype(old.dtype)
@@ -334,10 +304,10 @@ def write_npz(data: LabelledData, change: Change, path: Path) -> None:
             values = np.array([str(mark).lower() for mark in values])
         values = values.reshape(old.shape)
         if change.blank is not None:
-            blank = change.blank[change.keep].reshape(-1, *(1,) * (values.ndim - 1))
+            blank = change.blank[keep].reshape(-1, *(1,) * (values.ndim - 1))
             values = np.where(blank, old, values)
         held[own] = values
-    held |= {name: values[change.keep] for name, values in change.columns.items()}
+    held |= {name: values[keep] for name, values in change.columns.items()}
     save: Callable[..., None] = np.savez_compressed if packed else np.savez
     with path.open("xb") as out:
         save(out, **held)

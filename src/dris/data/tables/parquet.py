@@ -22,8 +22,6 @@ def open_parquet(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
     """The rows of the files, of which all must have the columns and types of the first."""
     schemas, counts = [], []
     for path in files:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder, and a Parquet file is expected; name the file")
         with reading(path, "Parquet file"), parquet_file(path) as file:
             schemas.append(file.schema_arrow)
             counts.append(file.metadata.num_rows)

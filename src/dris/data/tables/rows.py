@@ -29,15 +29,12 @@ class Rows:
     format: str = "memory"  # the format's name
     # what whole-number labels mean, by column
     class_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    locate: Callable[[int], str] | None = None  # says where a row stands, if not by file and number
+    locate: Callable[[Path, int], str] | None = None  # says where a row of a file stands
     notes: tuple[str, ...] = ()  # what is to be said of how it was opened
     decimal_comma: bool = False  # whether 1,234 is a decimal number and 1.234 a whole one
 
     def __post_init__(self) -> None:
-        twice = [name for name, times in Counter(self.schema.names).items() if times > 1]
-        if twice:
-            names = listed(list(map(repr, twice)))
-            raise InputError(f"{self.where} has several columns named {names}; rename some")
+        refuse_twice(self.schema.names, self.where)
         if self.counts and not self.count:
             raise InputError(f"{self.where} has no rows; at least two are needed")
 
@@ -53,11 +50,10 @@ class Rows:
 
     def place(self, row: int) -> str:
         """Say where a row stands."""
-        if self.locate is not None:
-            return self.locate(row)
         for path, count in zip(self.files, self.counts, strict=False):
             if row < count:
-                return f"row {row} (the first is 0) of {one_line(path, 200)}"
+                plain = f"row {row} (the first is 0) of {one_line(path, 200)}"
+                return self.locate(path, row) if self.locate else plain
             row -= count
         return f"row {row} (the first is 0) of the table"
 
@@ -77,6 +73,34 @@ def table_rows(table: Any, files: Sequence[Path] = (), **more: Any) -> Rows:
     return Rows(table.schema, counts, batches, tuple(files), **more)
 
 
+def refuse_twice(names: Sequence[str], where: Path | str) -> None:
+    """Refuse columns of one name."""
+    if twice := [repr(name) for name, times in Counter(names).items() if times > 1]:
+        raise InputError(f"{where} has several columns named {listed(twice)}; rename some")
+
+
+def bad_column(name: str, what: str) -> InputError:
+    """What is wrong with a column, as an error."""
+    return InputError(f"column {one_line(name)!r} {what}")
+
+
+def is_text_id(kind: Any, name: str) -> bool:
+    """True if ids of this Arrow type are text; refuse what is neither text nor whole numbers."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (is_text(kind) or pa.types.is_integer(kind)):
+        rule = "an id is a whole number or text; name another column with `id`"
+        raise bad_column(name, f"holds {one_line(kind)}, and {rule}")
+    return is_text(kind)
+
+
+def whole_ids(array: Any, name: str) -> Any:
+    """Ids that are whole numbers as int64, and others as they are."""
+    try:
+        return array if is_text(array.type) else array.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise bad_column(name, "holds ids past 64 signed bits; write them as text") from None
+
+
 def plain(column: Any) -> Any:
     """One Arrow array of simple values: chunks joined, dictionaries decoded, views made plain."""
     array = pa.chunked_array([column]) if isinstance(column, pa.Array) else column
@@ -87,32 +111,30 @@ def plain(column: Any) -> Any:
     return array.combine_chunks()
 
 
+def _is_any(kind: Any, *names: str) -> bool:
+    return any(getattr(pa.types, f"is_{name}", lambda _: False)(kind) for name in names)
+
+
 def is_text(kind: Any) -> bool:
     """True if an Arrow type is text of any form."""
-    view = getattr(pa.types, "is_string_view", lambda _: False)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or view(kind))
+    return _is_any(kind, "string", "large_string", "string_view")
 
 
 def is_number(kind: Any) -> bool:
     """True if an Arrow type is a number or yes/no."""
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
-    return any(test(kind) for test in tests)
+    return _is_any(kind, "integer", "floating", "decimal", "boolean")
 
 
 def is_word(kind: Any) -> bool:
     """True if an Arrow type is text in any form, a date, a time or nothing at all."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    tests = (pa.types.is_null, pa.types.is_date, pa.types.is_timestamp, pa.types.is_time)
-    return is_text(kind) or any(test(kind) for test in tests)
+    own = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return is_text(own) or _is_any(kind, "null", "date", "timestamp", "time")
 
 
 def is_vector(kind: Any) -> bool:
     """True if an Arrow type is a list of numbers."""
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if not any(test(kind) for test in tests):
-        return False
-    return is_number(kind.value_type) and not pa.types.is_boolean(kind.value_type)
+    lists = _is_any(kind, "list", "large_list", "fixed_size_list")
+    return lists and _is_any(kind.value_type, "integer", "floating", "decimal")
 
 
 def is_image_name(name: str) -> bool:
@@ -122,13 +144,10 @@ def is_image_name(name: str) -> bool:
 
 def bytes_field(kind: Any) -> str | None:
     """The field of a struct that holds encoded images, "" for a binary column, None for others."""
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if _is_any(kind, "binary", "large_binary"):
         return ""
-    if pa.types.is_struct(kind):  # as Hugging Face keeps images
-        names = [kind.field(i).name for i in range(kind.num_fields)]
-        if "bytes" in names and pa.types.is_binary(kind.field(names.index("bytes")).type):
-            return "bytes"
-    return None
+    inner = {field.name: field.type for field in kind} if pa.types.is_struct(kind) else {}
+    return "bytes" if pa.types.is_binary(inner.get("bytes", pa.null())) else None  # Hugging Face
 
 
 def holds_images(rows: Rows, name: str) -> bool:

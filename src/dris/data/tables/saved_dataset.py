@@ -40,10 +40,7 @@ def saved_files(folder: Path) -> tuple[Path, ...]:
 
 
 def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
-    """The rows of the Arrow files that the data set's state names, mapped from disk.
-
-    A data set that was saved with a selection has the rows of the selection.
-    """
+    """The rows, or a selection of them, of the Arrow files of a state, mapped from disk."""
     folder = files[0].parent
     with reading(folder, _KIND):
         state = from_json((folder / STATE).read_text(encoding="utf-8"))
@@ -73,7 +70,7 @@ def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
         tuple(files),
         format="huggingface",
         class_names=names,
-        locate=lambda row: f"row {row} (the first is 0) of {folder}",
+        locate=lambda _, row: f"row {row} (the first is 0) of {folder}",
     )
 
 

@@ -1,9 +1,10 @@
 """Losses of more examples than fit into memory: Parquet shards, read and written a piece at a time.
 
-A shard holds an id (or none, and rows are numbered through all shards) and the losses of K
-proxies: columns loss_0, loss_1, ..., or one column of vectors with K elements.
+A shard holds ids (else rows are numbered through all shards) and the losses of K proxies: columns
+loss_0, loss_1, ..., or one column of vectors with K elements.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ from dris.core.validate import first_not_finite
 from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
 from dris.data.outputs import NOTE, note_bytes
 from dris.data.tables.parquet import open_parquet, parquet_file
-from dris.data.tables.rows import is_text, is_vector, plain
+from dris.data.tables.rows import bad_column, is_text_id, is_vector, plain, whole_ids
 
 ROWS = 1 << 19  # at once
 VECTORS = "losses"  # a column of vectors is called so unless said otherwise
@@ -29,12 +31,12 @@ VECTORS = "losses"  # a column of vectors is called so unless said otherwise
 class Shard:
     """One file of a set."""
 
-    path: Path  # the file
-    rows: int  # how many examples it holds
+    path: Path
+    rows: int
     first: int  # the position of its first example among those of all shards
     id: str | None  # the column of ids; None when examples are called by their positions
     columns: tuple[str, ...]  # the loss of each proxy, or one column of vectors
-    proxies: int  # K, the number of proxies
+    proxies: int
     kind: str  # "float32" or "float64", what the losses are ranked as
     words: bool  # whether ids are text
 
@@ -62,13 +64,12 @@ class Shard:
         begin = 0
         with reading(self.path, "Parquet file"), parquet_file(self.path) as file:
             for batch in file.iter_batches(ROWS, columns=list(names), use_threads=False):
-                at = range(begin, begin + len(batch))
                 if self.id is not None and self.id in names:
                     ids = _ids(batch.column(self.id), self.id, self.path, begin)
                 else:
-                    ids = pa.array(np.arange(self.first + at.start, self.first + at.stop))
+                    ids = pa.array(self.first + begin + np.arange(len(batch)))
                 yield ids, self._losses_of(batch, begin)
-                begin = at.stop
+                begin += len(batch)
 
     def _losses_of(self, batch: Any, begin: int) -> NDArray[np.floating]:
         if len(self.columns) < self.proxies:
@@ -94,10 +95,9 @@ def open_shards(
     id: str | None = None,
     losses: Sequence[str] = (),
 ) -> tuple[Shard, ...]:
-    """Open the shards: files, patterns such as "part-*.parquet", or a folder of them.
+    """Open the shards, of one schema: files, patterns such as "part-*.parquet", or a folder.
 
-    All must have one schema. `id` is the column "id" by default, if there is one;
-    `losses` are loss_0, loss_1, ... or else the column of vectors "losses".
+    `id` is the column "id" by default; `losses` are loss_0, loss_1, ... or the vectors "losses".
     """
     files = files_of(paths)
     if len(files) == 1 and files[0].is_dir():
@@ -118,7 +118,7 @@ def open_shards(
         proxies, types = _width(files, columns[0]), [types[0].value_type]
     for name, kind in zip(columns, types, strict=False):
         if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
-            raise InputError(f"column {one_line(name)!r} holds {one_line(kind)}, not losses")
+            raise bad_column(name, f"holds {one_line(kind)}, not losses")
     if proxies < 2:
         raise InputError(
             f"rank variance needs at least 2 proxies, got {listed(columns)}: with one proxy it is "
@@ -127,7 +127,7 @@ def open_shards(
     single = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in types)
     firsts = np.cumsum([0, *table.counts]).tolist()
     name_of = id or ("id" if "id" in names else None)
-    words = name_of is not None and _is_text_id(table.schema.field(name_of).type, name_of)
+    words = name_of is not None and is_text_id(table.schema.field(name_of).type, name_of)
     kind = "float32" if single else "float64"
     return tuple(
         Shard(path, rows, first, name_of, columns, proxies, kind, words)
@@ -160,11 +160,9 @@ def read_pieces(path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _loss_columns(names: Sequence[str], where: Path) -> tuple[str, ...]:
-    numbered: list[str] = []
-    while (name := f"loss_{len(numbered)}") in names:
-        numbered.append(name)
-    if numbered:
-        return tuple(numbered)
+    count = next(k for k in itertools.count() if f"loss_{k}" not in names)
+    if count:
+        return tuple(f"loss_{k}" for k in range(count))
     if VECTORS in names:
         return (VECTORS,)
     raise InputError(
@@ -175,11 +173,8 @@ def _loss_columns(names: Sequence[str], where: Path) -> tuple[str, ...]:
 
 def _width(files: Sequence[Path], name: str) -> int:
     """The length of the first vector; the others are checked against it as they are read."""
-    for path in files:
-        for piece in read_pieces(path, [name]):
-            if len(piece[name]):
-                return len(piece[name][0].as_py() or ())
-    return 0
+    cells = (cell for path in files for piece in read_pieces(path, [name]) for cell in piece[name])
+    return len(next(cells, pa.scalar(None)).as_py() or ())
 
 
 def _vectors(column: Any, width: int, path: Path, begin: int) -> NDArray[Any]:
@@ -195,35 +190,18 @@ def _vectors(column: Any, width: int, path: Path, begin: int) -> NDArray[Any]:
 
 def _numbers(column: Any, name: str, path: Path, begin: int, width: int = 1) -> NDArray[Any]:
     if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]) // width
-        raise InputError(
-            f"column {one_line(name)!r} is empty in {_place(path, begin + row)}; every example "
-            "needs a loss from every proxy"
-        )
+        row = begin + pc.index(column.is_null(), True).as_py() // width
+        rule = "every example needs a loss from every proxy"
+        raise bad_column(name, f"is empty in {_place(path, row)}; {rule}")
     return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-def _is_text_id(kind: Any, name: str) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not (is_text(kind) or pa.types.is_integer(kind)):
-        raise InputError(
-            f"column {one_line(name)!r} holds {one_line(kind)}, and an id is a whole number or "
-            "text; name another column with `id`"
-        )
-    return is_text(kind)
 
 
 def _ids(column: Any, name: str, path: Path, begin: int) -> Any:
     array = plain(column)
     if array.null_count:
-        row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InputError(f"the id is missing in {_place(path, begin + row)}; fill it in")
-    try:
-        return array if is_text(array.type) else array.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise InputError(
-            f"column {one_line(name)!r} holds ids past 64 signed bits; write them as text"
-        ) from None
+        row = begin + pc.index(array.is_null(), True).as_py()
+        raise InputError(f"the id is missing in {_place(path, row)}; fill it in")
+    return whole_ids(array, name)
 
 
 def _place(path: Path, row: int) -> str:

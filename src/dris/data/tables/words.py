@@ -54,19 +54,15 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """How one column becomes numbers: `put` writes those of all its cells into a part of x.
-
-    `codes` are its values as whole numbers, where they are few enough to repeat a label; `keys`
-    tell cells apart that may get the same numbers.
-    """
+    """How one column becomes numbers: `put` writes those of all its cells into a part of x."""
 
     features: tuple[Feature, ...]
     put: Callable[[Any, NDArray[np.float32]], None]
     notes: tuple[str, ...] = ()
-    codes: NDArray[np.int32] | None = None
+    codes: NDArray[np.int32] | None = None  # of its values, where they might repeat a label
     gaps: int = 0
     first_gap: int = -1
-    keys: NDArray[np.uint64] | None = None
+    keys: NDArray[np.uint64] | None = None  # of cells that may get the same numbers
 
 
 def encoder_of(
@@ -105,61 +101,53 @@ def _words(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder |
         if parsed is not None:
             return parsed
     codes = _codes(cells)
-    if different == 2 and not cells.null_count:
-        yes = _yes(words.to_pylist())
-        if yes is not None:
-            put = partial(_put_yes_no, yes)
-            return Encoder((Feature(name, "yes/no"),), put, codes=codes)
+    yes = _yes(words.to_pylist()) if different == 2 and not cells.null_count else None
+    if yes is not None:
+        return Encoder((Feature(name, "yes/no"),), partial(_put_yes_no, yes), codes=codes)
     if different <= min(MAX_ONE_HOT, max(there // 2, 2)):
         categories = (*sorted(words.to_pylist()), *[MISSING_CATEGORY] * (cells.null_count > 0))
         feature = Feature(name, "one-hot", len(categories), categories)
-        return Encoder((feature,), lambda c, out: put_one_hot(trim(c), feature, out), codes=codes)
+        return Encoder((feature,), partial(_put_one_hot, categories), codes=codes)
+    an_id = different > 0.95 * there and not asked
     unlettered = not pc.any(pc.match_substring_regex(cells, r"\p{L}")).as_py()
-    if unlettered and different > 0.95 * there and not asked:  # of phones, cards, addresses
-        return LeftOut(name, "is an id", names_rows=different == len(cells))
     spoken = float(pc.mean(pc.count_substring_regex(cells, r"\S+")).as_py())
     letters = float(pc.mean(pc.binary_length(cells)).as_py()) / max(length, 1e-9)
     unspaced = letters > 1.8 and length >= 5  # Chinese, Japanese, Thai: sentences without spaces
-    if spoken >= _SENTENCE or unspaced or (spoken >= 1.5 and different > there // 2):
-        return _text(name, cells, options)
-    if different > 0.95 * there and not asked:
+    text = spoken >= _SENTENCE or unspaced or (spoken >= 1.5 and different > there // 2)
+    if an_id and (unlettered or not text):  # of phones, cards, addresses
         return LeftOut(name, "is an id", names_rows=different == len(cells))
-    feature = hashed_feature(name, words.to_pylist(), counts.to_pylist())
-    own = len(feature.categories)
-    what = f"the {own} commonest have a place each, the others share some"
-    note = f"{name}: {different:,} different values; {what}" if own < different else ""
-    return Encoder(
-        (feature,),
-        lambda c, out: put_hashed(trim(c), feature, out),
-        (note,) if note else (),
-        codes=codes,
-        keys=text_keys(cells),
+    if text:
+        return _text(name, cells, options)
+    by_count = sorted(
+        zip(counts.to_pylist(), words.to_pylist(), strict=True), key=lambda v: (-v[0], v[1])
     )
+    own = min(different, COMMON if there <= MANY_ROWS else FEWER_COMMON)
+    common = tuple(word for _, word in by_count[:own])
+    what = f"the {own} commonest have a place each, the others share some"
+    note = (f"{name}: {different:,} different values; {what}",) if own < different else ()
+    feature = Feature(name, "hashed", 1 + own + SHARED, common)
+    return Encoder((feature,), partial(_put_hashed, common), note, codes, keys=text_keys(cells))
 
 
-def hashed_feature(name: str, values: Sequence[str], counts: Sequence[int]) -> Feature:
-    """How common the value is, a place for each of the commonest, and places for the others."""
-    order = sorted(range(len(values)), key=lambda i: (-counts[i], values[i]))
-    own = COMMON if sum(counts) <= MANY_ROWS else FEWER_COMMON
-    common = tuple(values[i] for i in order[:own])
-    return Feature(name, "hashed", 1 + len(common) + SHARED, common)
+def _put_yes_no(yes: str, cells: Any, out: NDArray[np.float32]) -> None:
+    out[:, 0] = pc.equal(trim(cells), yes).to_numpy(zero_copy_only=False)
 
 
-def put_one_hot(cells: Any, feature: Feature, out: NDArray[np.float32]) -> None:
+def _put_one_hot(categories: Sequence[str], cells: Any, out: NDArray[np.float32]) -> None:
     """Put ones in the place of each row's value."""
-    known = pa.array(feature.categories, pa.large_string())
-    at = pc.index_in(cells.fill_null(MISSING_CATEGORY), known)
+    known = pa.array(categories, pa.large_string())
+    at = pc.index_in(trim(cells).fill_null(MISSING_CATEGORY), known)
     out[:] = 0
     out[np.arange(len(out)), at.to_numpy(zero_copy_only=False)] = 1
 
 
-def put_hashed(cells: Any, feature: Feature, out: NDArray[np.float32]) -> None:
+def _put_hashed(common: Sequence[str], cells: Any, out: NDArray[np.float32]) -> None:
     """Put the logarithm of the count, and a one in the value's own place or in a shared one."""
-    encoded = cells.dictionary_encode()
+    encoded = trim(cells).dictionary_encode()
     values = encoded.dictionary.to_pylist()
     codes = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
     counts = np.bincount(codes, minlength=len(values) + 1)
-    own = {value: place for place, value in enumerate(feature.categories)}
+    own = {value: place for place, value in enumerate(common)}
     places = [own.get(v, len(own) + zlib.crc32(v.encode()) % SHARED) for v in values]
     out[:] = 0
     out[:, 0] = np.log1p(np.where(codes < len(values), counts[codes], 0))
@@ -176,7 +164,7 @@ def _numbers(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder
     values = np.asarray(parsed.values.to_numpy(zero_copy_only=False), dtype=np.float64)
     few = len(np.unique(values[np.isfinite(values)])) <= MAX_ONE_HOT
     codes = _codes(parsed.values) if few else None
-    return _with_gaps(name, (Feature(name, "number"),), values[:, None], notes, options, codes)
+    return _with_gaps(Feature(name, "number"), values[:, None], notes, options, codes)
 
 
 def _written_dates(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder | None:
@@ -184,10 +172,9 @@ def _written_dates(name: str, cells: Any, rows: Rows, options: ReadOptions) -> E
     parsed = parse_dates(known) if known.null_count < len(known) else None
     if parsed is None:
         return None
-    note = f"{name}: dates read as {date_pattern(parsed.style)}"
-    notes = [note] if parsed.style != "ISO" else []
-    if parsed.ambiguous:
-        notes = [f"{note}, though they might be written another way"]
+    doubt = ", though they might be written another way" * parsed.ambiguous
+    notes = [f"{name}: dates read as {date_pattern(parsed.style)}{doubt}"]
+    notes = notes if parsed.style != "ISO" or doubt else []
     notes += _strays(name, parsed.strays, "date", cells, rows)
     return _dates(name, parsed.values, notes, options)
 
@@ -205,9 +192,9 @@ def _dates(name: str, micros: Any, notes: list[str], options: ReadOptions) -> En
         what = "1 date counts" if far == 1 else f"{far:,} dates count"
         notes = [*notes, f"{name}: {what} as missing, being before 1800 or after 2200"]
     clock = has_clock(micros)
-    parts = PARTS[1:] + (CLOCK if clock else ())
-    features = (Feature(name, "days", 1 + len(parts), parts),)
-    return _with_gaps(name, features, calendar_parts(micros, clock=clock), notes, options)
+    parts = PARTS + (CLOCK if clock else ())
+    feature = Feature(name, "days", 1 + len(parts), parts)
+    return _with_gaps(feature, calendar_parts(micros, clock=clock), notes, options)
 
 
 def _hours(name: str, times: Any, options: ReadOptions) -> Encoder:
@@ -215,12 +202,11 @@ def _hours(name: str, times: Any, options: ReadOptions) -> Encoder:
     hours = np.asarray(micros.to_numpy(zero_copy_only=False)) / 3.6e9
     turn = 2 * np.pi * hours / 24
     values = np.stack([hours, np.sin(turn), np.cos(turn)], axis=1)
-    return _with_gaps(name, (Feature(name, "hours", 3, CLOCK),), values, [], options)
+    return _with_gaps(Feature(name, "hours", 3, CLOCK), values, [], options)
 
 
 def _with_gaps(
-    name: str,
-    features: tuple[Feature, ...],
+    feature: Feature,
     values: NDArray[np.float64],
     notes: list[str],
     options: ReadOptions,
@@ -242,18 +228,13 @@ def _with_gaps(
             fill_with_median(column)
 
     if gaps:
-        notes = [*notes, f"{name}: {describe_gaps(gaps, gap)}"]
-    every = (*features, *[Feature(name, "gap")] * gap)
-    first = int(gone.argmax()) if gaps else -1
-    return Encoder(every, put, tuple(notes), codes, gaps, first)
+        notes = [*notes, f"{feature.column}: {describe_gaps(gaps, gap)}"]
+    every = (feature, *[Feature(feature.column, "gap")] * gap)
+    return Encoder(every, put, tuple(notes), codes, gaps, int(gone.argmax()))
 
 
 def describe_gaps(count: int, marked: bool, infinite: int = 0) -> str:
-    """What became of missing values.
-
-    >>> describe_gaps(2, False, 1)
-    '2 missing values (1 of them infinite) became the median'
-    """
+    """What became of missing values."""
     wild = f" ({infinite:,} of them infinite)" if infinite else ""
     marks = f", and {'is' if count == 1 else 'are'} marked" * marked
     return f"{count:,} missing value{'s' * (count > 1)}{wild} became the median{marks}"
@@ -303,9 +284,4 @@ def _text(name: str, cells: Any, options: ReadOptions) -> Encoder | LeftOut:
 def _yes(words: list[str]) -> str | None:
     """Which of two values means yes, None when they mean something else."""
     low = {word.lower(): word for word in words}
-    pair = next((p for p in _YES_NO if set(p) == set(low)), None)
-    return None if pair is None else low[pair[0]]
-
-
-def _put_yes_no(yes: str, cells: Any, out: NDArray[np.float32]) -> None:
-    out[:, 0] = pc.equal(trim(cells), yes).to_numpy(zero_copy_only=False)
+    return next((low[pair[0]] for pair in _YES_NO if set(pair) == set(low)), None)

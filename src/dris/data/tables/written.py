@@ -38,22 +38,18 @@ _DATES = (
 _SHORT_YEAR = r"^\d{1,2}[./-](\d{1,2}|[A-Za-z]{3})[./-]\d{2}(\s|$)"  # 4.2.1 is a version
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p")
 _STYLES = tuple(date + time for time in _TIMES for date in _DATES)
-PARTS = ("day", "weekday sin", "weekday cos", "year sin", "year cos")
+PARTS = ("weekday sin", "weekday cos", "year sin", "year cos")
 CLOCK = ("hour sin", "hour cos")
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Cells as float64, or as microseconds since 1970; null where missing or something else.
-
-    `style` is how they were written, `strays` the cells that were not; a date is `ambiguous` if
-    another style fits as well.
-    """
+    """Cells as float64, or as microseconds since 1970; null where missing or something else."""
 
     values: Any
-    style: str
-    strays: Any
-    ambiguous: bool = False
+    style: str  # how they were written
+    strays: Any  # the cells that were not
+    ambiguous: bool = False  # of dates: whether another style fits as well
 
 
 def decimal_mark(columns: Sequence[Any]) -> str:
@@ -94,14 +90,11 @@ def _bare(cells: Any) -> Any:
 def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     """The numbers in a column of text, or None when it is something else.
 
-    At most a tenth of the cells that are not missing may be no numbers, or up to half if they are
-    the same word or two. `comma` settles what 1,234 and 1.234 mean where no other cell does: the
-    first is a decimal number, the second is whole.
+    A tenth of the cells may be no numbers, or half if they are the same word or two. `comma`
+    settles what 1,234 and 1.234 mean where no other cell does: a decimal number, and a whole one.
 
     >>> parse_numbers(pa.array(["1.234,5 €", "(7,25)", None])).values.to_pylist()
     [1234.5, -7.25, None]
-    >>> parse_numbers(pa.array(["red", "7"])) is None
-    True
     """
     there = cells.is_valid()
     count = len(cells) - cells.null_count
@@ -117,8 +110,8 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
     if not count:
         return None
     most = max(as_points, as_commas)
-    few = most * ONE_STRAY_IN >= count * (ONE_STRAY_IN - 1)
-    if not few and not _same_strays(bare, commas if as_commas > as_points else points, most, count):
+    fine = commas if as_commas > as_points else points
+    if not _nearly_all(most, count) and not _same_strays(bare, fine, most, count):
         return None
     any_comma = bool(pc.any(pc.match_substring(bare, ",")).as_py())
     any_group = bool(pc.any(pc.match_substring_regex(bare, r"^[^,]*\.\d{3}$")).as_py())
@@ -133,27 +126,29 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
         digits = pc.replace_substring(digits, ",", "")
     fine = pc.fill_null(fine, False)
     values = pc.if_else(fine, digits, None).cast(pa.float64())
-    style = ["decimal commas" if german else "commas between thousands"] if any_comma else []
-    style += ["points between thousands"] if german and any_group else []
-    if pc.any(pc.match_substring_regex(cells, _MONEY)).as_py():
-        style.append("currency")
-    if pc.any(pc.match_substring(cells, "%")).as_py():
-        style.append("percent")
-    if unit:
-        style.append(f"the unit {unit}")
-    return Parsed(values, ", ".join(style), pc.and_(there, pc.invert(fine)))
+    style = {
+        "decimal commas" if german else "commas between thousands": any_comma,
+        "points between thousands": german and any_group,
+        "currency": pc.any(pc.match_substring_regex(cells, _MONEY)).as_py(),
+        "percent": pc.any(pc.match_substring(cells, "%")).as_py(),
+        f"the unit {unit}": unit,
+    }
+    written = ", ".join(what for what, so in style.items() if so)
+    return Parsed(values, written, pc.and_(there, pc.invert(fine)))
 
 
 def _unit(bare: Any, count: int) -> str:
     """The unit that nearly all numbers end in, "" without one."""
     units = pc.extract_regex(bare, _UNIT).field("unit").drop_null()
-    if not len(units) or len(units) * ONE_STRAY_IN < count * (ONE_STRAY_IN - 1):
+    if not len(units):
         return ""
-    counts = pc.value_counts(units)
-    sizes = counts.field("counts").to_pylist()
-    most = max(range(len(sizes)), key=lambda i: (sizes[i], str(counts.field("values")[i])))
-    enough = sizes[most] * ONE_STRAY_IN >= count * (ONE_STRAY_IN - 1)
-    return str(counts.field("values")[most]) if enough else ""
+    counts = pc.value_counts(units).to_pylist()
+    most = max(counts, key=lambda one: (one["counts"], one["values"]))
+    return str(most["values"]) if _nearly_all(most["counts"], count) else ""
+
+
+def _nearly_all(some: int, count: int) -> bool:
+    return some * ONE_STRAY_IN >= count * (ONE_STRAY_IN - 1)
 
 
 def _same_strays(bare: Any, fine: Any, numbers: int, count: int) -> bool:
@@ -174,8 +169,6 @@ def parse_dates(cells: Any) -> Parsed | None:
 
     >>> parse_dates(pa.array(["31.12.1999", "01.02.2000"])).style
     '%d.%m.%Y'
-    >>> parse_dates(pa.array(["red", "blue"])) is None
-    True
     """
     distinct = pc.unique(cells.drop_null())
     order = pc.sort_indices(distinct)  # the same cells are tried in whatever order they come
@@ -185,8 +178,7 @@ def parse_dates(cells: Any) -> Parsed | None:
     if not len(tried) or _share(pc.match_substring_regex(tried, r"\d")) < 0.9:
         return None
     fitting = _fitting(tried, ["ISO", "ISO with zone", *_STYLES])
-    if not fitting:  # what several machines wrote, or one of them in summer
-        fitting = _fitting(tried, [_SOME])
+    fitting = fitting or _fitting(tried, [_SOME])  # of several machines, or of one in summer
     if not fitting:
         return None
     if len(fitting) > 1:  # the whole column may decide

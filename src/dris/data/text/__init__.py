@@ -1,5 +1,1 @@
-"""Text as numbers.
-
-In reading order: `ngrams` (what is counted, and counts as a few hundred numbers),
-`sentences` (embeddings, with the extra `text`).
-"""
+"""Text as numbers: `ngrams` (counts of words and characters), `sentences` (embeddings)."""

@@ -1,7 +1,6 @@
 """Words, pairs of words and character n-grams of many texts, hashed all at once.
 
-Hashes are polynomials over code points modulo 2^64, so that those of every word come out of one
-running sum: no loop over texts, words or letters. The order of the texts changes nothing.
+Hashes are polynomials over code points modulo 2^64: those of all words come from one running sum.
 """
 
 import unicodedata
@@ -54,14 +53,7 @@ def text_keys(cells: Any) -> NDArray[np.uint64]:
 
 
 def hashed_ngrams(texts: Any) -> tuple[Pairs, Pairs]:
-    """(text, bucket) of every word and pair of words, and of every character n-gram.
-
-    Character n-grams are taken inside words with the space before and after.
-
-    >>> words, characters = hashed_ngrams(pa.array(["red cat", "cat"], pa.large_string()))
-    >>> words[0].tolist(), bool(words[1][1] == words[1][2])
-    ([0, 0, 1, 0], True)
-    """
+    """(text, bucket) of every word and pair of words, and of the character n-grams of words."""
     words: list[Pairs] = []
     characters: list[Pairs] = []
     for begin, _, codes, starts in _pieces(texts):
@@ -79,10 +71,7 @@ def hashed_words(texts: Any) -> Pairs:
 
 
 def _pieces(texts: Any) -> Any:
-    """Runs of texts as code points: first text, last, code points, where each text starts.
-
-    Every text ends in a space of its own, so that no word runs on into the next.
-    """
+    """Runs of texts as code points, each ending in a space: first, last, code points, starts."""
     lengths = np.asarray(pc.utf8_length(texts).to_numpy(zero_copy_only=False)).astype(np.int64) + 1
     ends = np.cumsum(lengths)
     begin = 0
@@ -132,7 +121,7 @@ def _is_word(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Where a letter, a digit or a mark of any script stands."""
     known, at = np.unique(codes, return_inverse=True)
     letters = [chr(c).isalnum() or (c > 127 and not chr(c).isspace()) for c in known.tolist()]
-    return np.asarray(np.array(letters)[at])
+    return np.array(letters, np.bool_)[at]
 
 
 def _words(
@@ -144,10 +133,10 @@ def _words(
     begins, ends = np.flatnonzero(edge == 1), np.flatnonzero(edge == -1)
     keys = _segments(sums, inverse, begins, ends)
     texts = owner[begins]
-    pairs = texts[1:] == texts[:-1] if len(texts) else np.zeros(0, bool)
-    two = _mixed(keys[:-1])[pairs] + keys[1:][pairs] * _BASE if len(keys) else keys
-    whose = np.concatenate([texts, texts[:-1][pairs]]) if len(texts) else texts
-    return whose + begin, _bucket(np.concatenate([keys, two]) if len(keys) else keys)
+    pairs = texts[1:] == texts[:-1]
+    two = _mixed(keys[:-1])[pairs] + keys[1:][pairs] * _BASE
+    whose = np.concatenate([texts, texts[:-1][pairs]])
+    return whose + begin, _bucket(np.concatenate([keys, two]))
 
 
 def _characters(
@@ -155,10 +144,9 @@ def _characters(
 ) -> list[Pairs]:
     """n-grams that hold at least one letter and no two things that are none in a row."""
     clean = np.where(inside, codes, _SPACE).astype(np.uint64)
-    again = np.zeros(len(clean), dtype=bool)
-    again[1:] = ~inside[1:] & ~inside[:-1]
-    again[starts[:-1]] = ~inside[starts[:-1]] if len(inside) else False
-    kept = ~again  # runs of spaces and marks count once
+    kept = np.ones(len(clean), dtype=bool)
+    kept[1:] = inside[1:] | inside[:-1]  # runs of spaces and marks count once
+    kept[starts[:-1]] = inside[starts[:-1]]
     clean, inside = clean[kept], inside[kept]
     owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[kept]
     parts = []
@@ -169,19 +157,17 @@ def _characters(
         key = np.full(count, n, dtype=np.uint64)
         for i in range(n):
             key = key * _BASE + clean[i : i + count]
-        same = owner[:count] == owner[n - 1 :]
-        middle = np.ones(count, dtype=bool)
+        fine = owner[:count] == owner[n - 1 :]
         for i in range(1, n - 1):
-            middle &= inside[i : i + count]  # a space only at either end
-        fine = same & middle
+            fine &= inside[i : i + count]  # a space only at either end
         parts.append((owner[:count][fine] + begin, _bucket(key[fine])))
     return parts
 
 
 def _joined(parts: list[Pairs]) -> Pairs:
-    if not parts:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+    nothing = np.zeros(0, np.int64)
+    owners, buckets = zip((nothing, nothing), *parts, strict=True)
+    return np.concatenate(owners), np.concatenate(buckets)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,10 +187,7 @@ class TextComponents:
         return int(self.axes.shape[1])
 
     def put(self, cells: Any, out: NDArray[np.float32]) -> None:
-        """The numbers of each text, into `out`; a text without known words is zero.
-
-        `cells` are those that the components were found for.
-        """
+        """Put the numbers of each text, those it was fitted on; one without known words is zero."""
         if self.known is not None and self.which is not None:
             out[:] = self.known[self.which]
             return
@@ -219,8 +202,7 @@ def fit_components(
 ) -> TextComponents | None:
     """Components of a column of texts; None when no word occurs twice.
 
-    They are found on up to 12,000 different texts, drawn by their `keys`: the order of the rows
-    changes nothing, not even a rounding.
+    They are found on 12,000 texts at most, drawn by `keys`, whatever the rows' order.
     """
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     texts = normalize(cells.take(first[:SAMPLE]))
@@ -238,8 +220,8 @@ def fit_components(
 def main_axes(matrix: Any, size: int) -> NDArray[np.float32]:
     """The first right singular vectors of a sparse matrix (rows, columns), as (columns, size).
 
-    A randomised range finder that factorises on the side of the rows alone: texts have far more
-    columns than a sample has rows. One thread, so that the machine's cores change no digit.
+    A randomised range finder that factorises on the side of the rows, which are fewer. One thread,
+    so that the machine's cores change no digit.
 
     >>> from scipy.sparse import csr_matrix
     >>> main_axes(csr_matrix(np.diag([3.0, 1.0, 0.1]).astype(np.float32)), 1).round(3).tolist()

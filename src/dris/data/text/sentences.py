@@ -55,10 +55,8 @@ def _cached(texts: list[str]) -> NDArray[np.float32]:
                 return kept
         except (OSError, ValueError):
             pass  # cut off or damaged: made anew
-    values = _model().encode(
-        texts, batch_size=_BATCH, show_progress_bar=False, convert_to_numpy=True
-    )
-    vectors = np.asarray(values, dtype=np.float32)
+    how = {"batch_size": _BATCH, "show_progress_bar": False, "convert_to_numpy": True}
+    vectors = np.asarray(_model().encode(texts, **how), dtype=np.float32)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_left(path.parent)
