@@ -15,7 +15,7 @@ from pathlib import Path
 from sklearn.datasets import load_digits
 
 import dris
-from dris.learn.engines.engine import Engine
+from dris.learn.engines.tasks import Engine
 
 
 def main() -> None:

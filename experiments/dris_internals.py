@@ -8,11 +8,11 @@ needs torch: a rename in the library is mended here. A test holds it.
 # The paper's measures of an ensemble, and what the product's checks and limits say of it.
 from dris.core.certify.limits import data_limits, subset_limits
 from dris.core.certify.limits import widest
-from dris.core.checks.diagnostics import (
+from dris.core.checks.assumption_checks import (
     auroc,
 )
 from dris.core.checks.judgement import judge
-from dris.core.dynamics.merge import best_epoch
+from dris.core.dynamics.dynamics import best_epoch
 from dris.core.dynamics.columns import TRAJECTORIES
 from dris.core.noise.assessment import assess
 from dris.core.scores.formulas import rank_variance as rank_variance_of
@@ -49,7 +49,7 @@ from dris.learn.recipe import Recipe, cosine
 
 # Cells on many processes, machines and GPUs, each killed and resumed.
 from dris.learn.engines.processes import bar
-from dris.learn.engines.engine import Engine, as_engine, devices_of
+from dris.learn.engines.tasks import Engine, as_engine, devices_of
 from dris.learn.engines.processes import Progress, keep_freed_memory
 from dris.learn.engines.tasks import connect
 from dris.learn.engines.tasks import run_all

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dris.core.checks.diagnostics import Check
+from dris.core.checks.assumption_checks import Check
 from dris.core.noise.canaries import plant_canaries
 from dris.data.labelled import LabelledData
 from dris.pipeline.ensemble import Ensemble

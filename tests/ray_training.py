@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torch import nn
 
-from dris.learn.engines.engine import Engine
+from dris.learn.engines.tasks import Engine
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
 from dris.learn.trainers.networks.models import Classifier

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import dris
-from dris.core.checks.assumption_checks import HIDING
-from dris.core.checks.diagnostics import Check
-from dris.core.noise.noise_rate import NoiseRate
+from dris.core.checks.assumption_checks import HIDING, Check
+from dris.core.noise.posterior import NoiseRate
 from dris.data.labelled import LabelledData
 from dris.pipeline.route import decide, decide_by
 from dris.pipeline.settings import Settings

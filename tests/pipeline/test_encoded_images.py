@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import dris
-from dris.core.dynamics.merge import best_epoch
+from dris.core.dynamics.dynamics import best_epoch
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData
 from dris.pipeline.ensemble import train_ensemble

@@ -8,7 +8,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
-from dris.core.select.methods import METHODS, Method
+from dris.core.select.rules import METHODS, Method
 from dris.core.select.selection import keep_top
 from dris.data.labelled import LabelledData
 from dris.learn.trainers.folds import folds_of

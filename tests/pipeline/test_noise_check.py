@@ -11,7 +11,7 @@ import pytest
 
 import dris as package
 from dris.core.errors import InputError
-from dris.core.noise.noise_rate import NoiseRate
+from dris.core.noise.posterior import NoiseRate
 from dris.data.labelled import Leak
 from dris.pipeline.noise_check import check_noise
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dris.core.checks.assumption_checks import HIDING
-from dris.core.checks.diagnostics import Check
+from dris.core.checks.assumption_checks import HIDING, Check
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.data.labelled import LabelledData

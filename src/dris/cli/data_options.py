@@ -19,7 +19,7 @@ from dris.core.errors import InputError
 if TYPE_CHECKING:
     from dris.data.labelled import LabelledData, ReadOptions
     from dris.data.writer import Writer
-    from dris.learn.engines.engine import Engine
+    from dris.learn.engines.tasks import Engine
     from dris.pipeline.decision import Decision
     from dris.pipeline.settings import Settings
 
@@ -391,7 +391,7 @@ def engine_of(
     name: str, address: str | None, cpus: float, gpus: float, device: str = "cpu"
 ) -> "Engine":
     """The engine that options name, once it can be reached."""
-    from dris.learn.engines.engine import Engine
+    from dris.learn.engines.tasks import Engine
 
     engine = Engine(name, address, cpus, gpus)
     engine.devices(device)

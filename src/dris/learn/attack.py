@@ -14,8 +14,8 @@ from dris.core.streams import check_seed
 from dris.core.validate import check_labels
 from dris.data.files import check_named
 from dris.data.labelled import LabelledData
-from dris.learn.engines.engine import devices_of
 from dris.learn.engines.processes import Progress
+from dris.learn.engines.tasks import devices_of
 from dris.learn.jobs.all_jobs import train_jobs
 from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe

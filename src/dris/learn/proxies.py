@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.dynamics.columns import labels_for
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.merge import best_epoch
+from dris.core.dynamics.dynamics import Dynamics, best_epoch
 from dris.core.errors import InputError
 from dris.core.streams import check_seed
 from dris.core.validate import check_count, check_ids, check_labels
-from dris.learn.engines.engine import Engine, as_engine
 from dris.learn.engines.processes import Progress
+from dris.learn.engines.tasks import Engine, as_engine
 from dris.learn.jobs.all_jobs import hold_at_best, join_proxies, refuse_copies, train_jobs
 from dris.learn.recipe import Recipe
 from dris.learn.record.batches import refuse_other_index

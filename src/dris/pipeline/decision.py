@@ -17,7 +17,7 @@ from dris.core.checks.judgement import Judgement
 from dris.core.checks.neighbours import Neighbours
 from dris.core.dynamics.columns import FrameKind, frame_of
 from dris.core.errors import InputError, parameter, suggest_name
-from dris.core.noise.noise_rate import NoiseRate
+from dris.core.noise.posterior import NoiseRate
 from dris.core.sanitize import encodable, plain_html
 from dris.core.scores.formulas import SCORES
 from dris.core.select.importance import Importance, importance

@@ -23,14 +23,14 @@ from dris.core.errors import InputError
 from dris.core.noise.annotators import Consensus, find_consensus
 from dris.core.noise.assessment import Assessment, LabelSide, assess
 from dris.core.noise.canaries import Canaries, plant_canaries
-from dris.core.noise.noise_rate import NoiseRate
+from dris.core.noise.posterior import NoiseRate
 from dris.core.noise.views import Views
 from dris.core.scores.formulas import SCORES
 from dris.core.streams import rng_for
 from dris.core.validate import alignment
 from dris.data.labelled import LabelledData
-from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress, enter_phase
+from dris.learn.engines.tasks import Engine
 from dris.learn.extras import require
 from dris.learn.proxies import default_recipe, recipe_within_budget, train_proxies
 from dris.learn.store.run_store import Store

@@ -7,7 +7,7 @@ import numpy as np
 
 from dris.core.checks.assumption_checks import proxies_above_chance
 from dris.core.errors import InputError
-from dris.core.noise.noise_rate import percent
+from dris.core.noise.posterior import percent
 from dris.pipeline.choice import MIN_ROWS_TO_CLEAN
 from dris.pipeline.decision import Decision
 from dris.pipeline.wording import unpredictable

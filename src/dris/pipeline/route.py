@@ -21,8 +21,8 @@ from dris.core.streams import rng_for
 from dris.data.findings import drop_uninformative_columns
 from dris.data.labelled import LabelledData, ReadKeywords
 from dris.data.reader import read_data
-from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress, enter_phase
+from dris.learn.engines.tasks import Engine
 from dris.learn.nested import nested_heads, nested_trees
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data

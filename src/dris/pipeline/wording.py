@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dris.core.errors import command_words
-from dris.core.noise.noise_rate import percent
+from dris.core.noise.posterior import percent
 from dris.data.files import one_line
 
 if TYPE_CHECKING:

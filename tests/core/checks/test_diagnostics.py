@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import oracles
-from dris.core.checks.diagnostics import Check, auroc
+from dris.core.checks.assumption_checks import Check, auroc
 from dris.core.errors import InputError
 
 

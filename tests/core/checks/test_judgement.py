@@ -7,6 +7,7 @@ import pytest
 
 import dris
 from dris.core.checks.assumption_checks import (
+    Check,
     classes_survive,
     estimate_suspect_share,
     kinds_alike,
@@ -17,7 +18,6 @@ from dris.core.checks.assumption_checks import (
     plausibility,
     proxies_above_chance,
 )
-from dris.core.checks.diagnostics import Check
 from dris.core.checks.judgement import (
     BROKEN,
     NARROW,

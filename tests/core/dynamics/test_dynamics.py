@@ -11,8 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.metrics import log_loss
 
 import oracles
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.merge import best_epoch
+from dris.core.dynamics.dynamics import Dynamics, best_epoch
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
 

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from dris.core.dynamics.class_probabilities import ClassProbabilities
+from dris.core.dynamics.columns import ClassProbabilities
 from dris.core.noise.hypotheses import by_class, calibration
 from dris.core.noise.hypotheses.by_class import ClassNoise, confident_matrix, uniform_matrix
 from dris.core.noise.hypotheses.calibration import softmax
 from dris.core.noise.hypotheses.hypothesis import Evidence, log_clearness
 from dris.core.noise.hypotheses.uniform import UniformNoise, fit_none
-from dris.core.noise.noise_rate import NoiseRate, percent
-from dris.core.noise.posterior import fit_posterior
+from dris.core.noise.posterior import NoiseRate, fit_posterior, percent
 from dris.core.noise.views import Views, join_views, likeliest_views
 
 SKEWED = np.array([[0.6, 0.3, 0.1], [0.05, 0.95, 0.0], [0.0, 0.0, 1.0]])

@@ -8,8 +8,7 @@ from dris.core.errors import InputError
 from dris.core.noise.assessment import assess, contradicted_by_most
 from dris.core.scores.formulas import SCORES, aum, aum_mean, el2n, hybrid, rank_variance
 from dris.core.select.gate import canaries_needed, set_gate
-from dris.core.select.methods import METHODS
-from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RULES, Rule, choose
+from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, METHODS, RULES, Rule, choose
 from dris.core.select.selection import keep_top_per_class, remove_bottom
 from made_ensemble import cross_fitted
 

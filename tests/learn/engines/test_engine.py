@@ -7,8 +7,7 @@ import pytest
 
 from dris.cli import main
 from dris.core.errors import InputError
-from dris.learn.engines.engine import Engine
-from dris.learn.engines.tasks import connect, run_all
+from dris.learn.engines.tasks import Engine, connect, run_all
 
 NOBODY = "127.0.0.1:1"
 

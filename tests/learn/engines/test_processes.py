@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from dris.core.errors import InputError
-from dris.learn.engines.engine import devices_of
-from dris.learn.engines.tasks import run_all
+from dris.learn.engines.tasks import devices_of, run_all
 
 
 def double(value, tick):

@@ -19,8 +19,7 @@ import pytest
 import dris
 from dris.cli import main
 from dris.core.errors import InputError
-from dris.learn.engines.engine import Engine
-from dris.learn.engines.tasks import run_all
+from dris.learn.engines.tasks import Engine, run_all
 from dris.learn.proxies import train_proxies
 from dris.learn.ranking.rank_shards import rank_shards
 from dris.learn.store.run_store import Store

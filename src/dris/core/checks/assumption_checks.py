@@ -6,16 +6,19 @@ thresholds are in docs/decisions/17-verdict.md.
 """
 
 import itertools
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dris.core.chances import chance_of_at_most
-from dris.core.checks.diagnostics import Check, Outcome, auroc
-from dris.core.scores.ranks import normalized_ranks
+from dris.core.scores.ranks import doubled_ranks, normalized_ranks
+from dris.core.validate import check_mask, check_score
 
+Outcome = Literal["holds", "fails", "cannot tell"]
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -38,6 +41,32 @@ MILDER = "wrong labels hide no better than canaries"
 KINDS_ALIKE = "kinds of canaries pass alike"
 ONE_WAY = 0.0001  # p below which they are not
 SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: what was asked, the answer of three, the number behind it and why."""
+
+    name: str
+    outcome: Outcome
+    number: float
+    threshold: float
+    reason: str
+
+    def __str__(self) -> str:
+        known = not math.isnan(self.number)
+        many = ",.0f" if abs(self.number) >= 1000 else ".3g"
+        numbers = f" ({self.number:{many}}, threshold {self.threshold:.3g})" if known else ""
+        return f"{self.name}: {self.outcome}{numbers}: {self.reason}"
+
+
+def auroc(score: ArrayLike, marked: ArrayLike) -> float:
+    """The chance that a marked example has a larger score than an unmarked one, ties half."""
+    s = check_score(score)
+    mark = check_mask(marked, len(s), "marked")
+    inside = int(mark.sum())
+    doubled = int(doubled_ranks(s)[mark].sum(dtype=np.uint64))
+    return (doubled / 2 - inside * (inside + 1) / 2) / (inside * (len(s) - inside))
 
 
 def _at_least(name: str, number: float, threshold: float, reason: str) -> Check:

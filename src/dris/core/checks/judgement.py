@@ -14,6 +14,7 @@ from dris.core.checks.assumption_checks import (
     HIDING,
     KINDS_ALIKE,
     MILDER,
+    Check,
     Labels,
     Mask,
     classes_survive,
@@ -35,7 +36,6 @@ from dris.core.checks.assumption_checks import (
     rank_spread,
     starved_class,
 )
-from dris.core.checks.diagnostics import Check
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.noise.assessment import Assessment, assess, contradicted_by_most
 from dris.core.noise.canaries import Canaries

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.class_probabilities import ClassProbabilities
-from dris.core.dynamics.columns import TRAJECTORIES, Totals
+from dris.core.dynamics.columns import TRAJECTORIES, ClassProbabilities, Totals
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.files import write_atomically

@@ -2,6 +2,6 @@
 
 In reading order: `flips` (every kind of noise, for experiments), `canaries` (known wrong labels),
 `views` (what models say of rows they did not train on), `hypotheses` (how wrong labels come about),
-`noise_rate`, `posterior` (P(wrong) of every label), `annotators` (several people's labels),
+`posterior` (P(wrong) of every label, the noise rate), `annotators` (several people's labels),
 `assessment` (what the ensemble thinks of every label).
 """

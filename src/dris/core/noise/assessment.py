@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.noise.hypotheses.by_class import uniform_matrix
-from dris.core.noise.noise_rate import NoiseRate
-from dris.core.noise.posterior import NoisePosterior, fit_posterior, fitting_order
+from dris.core.noise.posterior import NoisePosterior, NoiseRate, fit_posterior, fitting_order
 from dris.core.noise.views import Views, proxy_views
 from dris.core.scores.formulas import aum_mean, consensus
 from dris.core.scores.ranks import normalized_ranks

@@ -24,9 +24,39 @@ from dris.core.noise.hypotheses.lookalike import fit_lookalike
 from dris.core.noise.hypotheses.neighbours import fit_neighbours
 from dris.core.noise.hypotheses.unclear import fit_unclear
 from dris.core.noise.hypotheses.uniform import fit_none, fit_uniform
-from dris.core.noise.noise_rate import NoiseRate
 from dris.core.noise.views import Labels, Views
 from dris.core.streams import hashed_order
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseRate:
+    """How many labels are wrong, if errors fall at random; too few where they follow the features.
+
+    >>> print(NoiseRate(0.095, 0.15, 0.12))
+    12 % (range 9.5–15 %)
+    """
+
+    low: float  # the range holds the rate in nine of ten data sets
+    high: float
+    likely: float  # the mean of P(wrong)
+
+    def __str__(self) -> str:
+        return f"{percent(self.likely)} % (range {percent(self.low)}–{percent(self.high)} %)"
+
+
+def percent(share: float) -> str:
+    """Two significant digits of a share in percent.
+
+    >>> percent(0.0951), percent(0.152), percent(0.0004), percent(0.0)
+    ('9.5', '15', '0.04', '0')
+    """
+    if share < 5e-5:
+        return "0"
+    digits = 0 if share >= 0.0995 else 1 if share >= 0.00095 else 2
+    return f"{100 * share:.{digits}f}"
+
+
+# -- the noise rate --------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 # Each family with its prior probability; a later one may look at what was fitted before.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.class_probabilities import KEPT_CLASSES, ClassProbabilities
+from dris.core.dynamics.columns import KEPT_CLASSES, ClassProbabilities
 from dris.core.dynamics.dynamics import Dynamics
 
 Labels = NDArray[np.int64]

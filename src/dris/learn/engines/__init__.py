@@ -1,5 +1,5 @@
 """Where tasks run.
 
-In reading order: `engine` (local or Ray), `processes` (of this machine, and how far they
-are), `tasks` (run them, here or on a cluster).
+In reading order: `processes` (of this machine, and how far they are), `tasks` (an engine, local or
+Ray, and tasks on it).
 """

@@ -12,14 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from dris.core.dynamics.columns import TRAJECTORIES
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.merge import held_from
+from dris.core.dynamics.dynamics import Dynamics, held_from
 from dris.core.errors import InputError
 from dris.core.files import make_folder, temporary_folder
 from dris.core.scores.ranks import normalized_ranks
-from dris.learn.engines.engine import LOCAL, Engine
 from dris.learn.engines.processes import Progress
-from dris.learn.engines.tasks import mark_folder, run_all, run_on_ray
+from dris.learn.engines.tasks import LOCAL, Engine, mark_folder, run_all, run_on_ray
 from dris.learn.jobs.kept_jobs import hash_data, key_of
 from dris.learn.jobs.proxy_job import train
 from dris.learn.jobs.stacked_job import train_stacked

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dris.core.dynamics.class_probabilities import (
+from dris.core.dynamics.columns import (
     KEPT_CLASSES,
     MAX_DENSE_CLASSES,
     ClassProbabilities,

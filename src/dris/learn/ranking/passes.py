@@ -13,9 +13,8 @@ from dris.core.dynamics.dynamics_file import read_arrays, write_arrays
 from dris.core.large.histograms import Counter, Grid, Histogram, RankTable, merge_histograms
 from dris.core.large.mapped import ordered_keys
 from dris.data.tables.shards import Shard
-from dris.learn.engines.engine import Engine
 from dris.learn.engines.processes import Progress, Ticker
-from dris.learn.engines.tasks import run_all
+from dris.learn.engines.tasks import Engine, run_all
 
 FORMAT = 1
 Histograms = dict[int, Histogram]  # by proxy

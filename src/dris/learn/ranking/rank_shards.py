@@ -37,8 +37,8 @@ from dris.core.validate import count_of
 from dris.data.files import PathLike, expanded, reading
 from dris.data.tables.shards import Shard, open_shards, read_pieces, write_shard
 from dris.data.writer import OWN, Writer, digest_of
-from dris.learn.engines.engine import Engine, as_engine
 from dris.learn.engines.processes import Progress, Ticker
+from dris.learn.engines.tasks import Engine, as_engine
 from dris.learn.ranking.disk_sort import collect_ranks, sort_on_disk
 from dris.learn.ranking.passes import FORMAT, Passes, count_levels, look_up, rank_tables
 from dris.learn.store.locks import empty_scratch, scratch

@@ -13,8 +13,7 @@ import pytest
 
 import dris
 from commands import run_python
-from dris.core.dynamics.dynamics import Dynamics
-from dris.core.dynamics.merge import best_epoch
+from dris.core.dynamics.dynamics import Dynamics, best_epoch
 from dris.core.errors import InputError
 from dris.core.scores.formulas import SCORES
 from dris.learn.jobs import stacked_job

@@ -21,8 +21,8 @@ require("torch", "torch")
 import torch
 from torch import Tensor, nn
 
-from dris.learn.engines.engine import devices_of
 from dris.learn.engines.processes import Progress
+from dris.learn.engines.tasks import devices_of
 from dris.learn.record.batches import as_array
 from dris.learn.store.run_store import Store, fingerprint
 from dris.learn.store.runs import Outcome
