@@ -21,12 +21,11 @@ def make_folder(path: Path) -> Path:
         raise InputError(f"{path} is a file; name a folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
+        why = None if os.access(path, os.W_OK | os.X_OK) else "no permission"
     except OSError as error:
-        raise InputError(
-            f"cannot write to {path} ({error.strerror}); name another folder"
-        ) from None
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write to {path} (no permission); name another folder")
+        why = error.strerror
+    if why is not None:
+        raise InputError(f"cannot write to {path} ({why}); name another folder")
     return path
 
 
@@ -112,14 +111,11 @@ def _machine() -> str:
 
 def _lives(pid: int) -> bool:
     """True if the process exists, or if the system cannot be asked."""
-    if os.name != "posix" or pid == os.getpid():
-        return True
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+        if os.name == "posix" and pid != os.getpid():
+            os.kill(pid, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

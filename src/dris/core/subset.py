@@ -38,8 +38,7 @@ class Subset:
     def __iter__(self) -> Iterator[int]:
         return iter(self.indices.tolist())
 
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
+    __eq__ = same_value
 
     def mask(self) -> NDArray[np.bool_]:
         """True for the kept examples, one entry per example of the whole."""

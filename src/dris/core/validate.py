@@ -165,11 +165,9 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[Any]:
     a = np.asarray(values)
     if a.dtype.kind not in "fiu":
         raise InputError(f"{name} must be numbers, got {a.dtype}")
-    return (
-        a
-        if a.dtype in (np.float32, np.float64)
-        else a.astype(np.float32 if a.dtype == np.float16 else np.float64)
-    )
+    if a.dtype in (np.float32, np.float64):
+        return a
+    return a.astype(np.float32 if a.dtype == np.float16 else np.float64)
 
 
 def check_rows(values: ArrayLike, name: str, rows: int, columns: int) -> NDArray[np.float64]:

@@ -158,8 +158,7 @@ class Unlabelled:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
+    __eq__ = same_value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,8 +231,7 @@ class LabelledData:
     def __len__(self) -> int:
         return len(self.x)
 
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
+    __eq__ = same_value
 
     def __repr__(self) -> str:
         shape = "×".join(map(str, self.x.shape[1:]))

@@ -72,8 +72,7 @@ class Suspects:
     def __len__(self) -> int:
         return self.positions.size
 
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
+    __eq__ = same_value
 
     def __iter__(self) -> Iterator[Suspect]:
         for k in range(len(self)):

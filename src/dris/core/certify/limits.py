@@ -2,10 +2,8 @@
 
 In the data, take any cut. Wrong labels below it are at most the A examples there; wrong labels
 above it are limited as in a subset, by the canaries there. The best cut counts. There is no lower
-side: a detector that finds nothing, and data in which nothing is wrong, look alike.
-
-Whoever chooses is blind to the certifying canaries. The chance δ that a limit fails is split by
-`data_limits` and `subset_limits`, nowhere else.
+side: a detector that finds nothing, and data in which nothing is wrong, look alike. The chance δ
+that a limit fails is split by `data_limits` and `subset_limits`, nowhere else.
 """
 
 import math
@@ -155,10 +153,9 @@ def _landed_limit(
 ) -> int:
     """A limit on the canaries that land on wrong labels and then meet an event of this chance.
 
-    Exceeded with probability at most δ wherever the wrong labels are: places were drawn
-    independently of them. Draws without replacement have exponential moments at most those of draws
-    with replacement (Hoeffding 1963), over all strata at most those of one binomial with the same
-    mean, so that Chernoff's bound for it holds. The mean is largest where canaries are densest.
+    Exceeded with probability at most δ wherever the wrong labels are. Draws without replacement
+    have exponential moments at most those of draws with replacement (Hoeffding 1963), over all
+    strata at most those of one binomial with the same mean, so Chernoff's bound for it holds.
     """
     sizes = np.bincount(canaries.stratum + 1)[1:]
     planted = np.bincount(canaries.stratum[positions], minlength=sizes.size)

@@ -44,10 +44,7 @@ class AuditLimit:
 
 
 def draw_audit(subset: Subset, n: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw n positions of the subset uniformly, in random order.
-
-    Fix n before looking at the first: stopping when the answers look good voids the limit.
-    """
+    """Draw n positions of the subset uniformly; to stop when answers look good voids the limit."""
     count = check_count(n, "n", at_least=1)
     if count > len(subset):
         raise InputError(f"n must be at most the {len(subset)} examples of the subset, got {n}")
@@ -70,10 +67,7 @@ def audit_limit(*, size: int, checked: int, wrong: int, delta: float = 0.05) -> 
 def audit_size(
     *, size: int, share: float, delta: float = 0.05, expected_wrong: int = 0
 ) -> int | None:
-    """How many to check for a limit of at most `share`, if `expected_wrong` turn out wrong.
-
-    None if too many are wrong even when every example is checked.
-    """
+    """How many to check for a limit of at most `share`; None if checking all is not enough."""
     wrong = check_count(expected_wrong, "expected_wrong", at_least=0)
     wished, level = part_of(share, size, "share"), _level(delta)
     if wrong > wished:

@@ -140,25 +140,15 @@ def certify(
         gap = _Gap(value["tau_bdry"] ** 2, bulk, log, tight, identical, value["rank_error"])
         return _bound(gap, k, boundary, kept, float(corrupted))
 
-    return Certificate(
-        n=n,
-        k=k,
-        boundary=boundary,
-        keep=float(exact(keep, "keep")),
-        kept=kept,
-        identical=identical,
-        paper=bound(tight=False),
-        tight=bound(tight=True),
-        **{name: float(number) for name, number in value.items()},
-    )
+    given: dict[str, Any] = {name: float(number) for name, number in value.items()}
+    given |= {"n": n, "k": k, "boundary": boundary, "kept": kept, "identical": identical}
+    given["keep"] = float(exact(keep, "keep"))
+    return Certificate(**given, paper=bound(tight=False), tight=bound(tight=True))
 
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The two expectations and the radius as exact functions of K.
-
-    At the smallest K the two sides of Δ' > 2 · radius differ by next to nothing.
-    """
+    """The two expectations and the radius, exact: at the smallest K they nearly touch."""
 
     boundary: Fraction  # τ_bdry²
     bulk: Fraction  # τ²/4 + γ
@@ -172,11 +162,7 @@ class _Gap:
         return Fraction(k - 1, k) * self.boundary
 
     def ceiling(self, k: int) -> Fraction:
-        """Largest E[σ̂²] in the bulk.
-
-        Proxies that are not identical lose the factor 1 - 1/K: σ̂² is then at most the mean squared
-        distance to 1 - τ/2.
-        """
+        """Largest E[σ̂²] in the bulk; not identical, σ̂² is at most that around 1 - τ/2."""
         return Fraction(k - 1, k) * self.bulk if self.identical else self.bulk
 
     def radius_squared(self, k: int) -> Fraction:
@@ -279,10 +265,7 @@ _RULES: dict[str, tuple[str, Callable[[Fraction], bool]]] = {
     "delta": ("in (0, 1)", lambda x: 0 < x < 1),
     "tau": _BELOW_ONE,
     "gamma": _BELOW_ONE,
-    "tau_bdry": (
-        "in (0, 1/2], the largest standard deviation of a rank",
-        lambda x: 0 < 2 * x <= 1,
-    ),
+    "tau_bdry": ("in (0, 1/2], the largest standard deviation of a rank", lambda x: 0 < 2 * x <= 1),
     "epsilon": (
         "in [0, 1/2): from one half on nothing tells the corrupted from the clean "
         "(Huber's breakdown point)",

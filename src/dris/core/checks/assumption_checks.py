@@ -9,16 +9,20 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.chances import chance_of_at_most
-from dris.core.scores.ranks import doubled_ranks, normalized_ranks
-from dris.core.validate import check_mask, check_score
+from dris.core.dynamics.dynamics import Dynamics
+from dris.core.noise.assessment import Assessment, contradicted_by_most
+from dris.core.scores.formulas import aum_mean
+from dris.core.scores.ranks import doubled_ranks, normalized_ranks, rank_variance
+from dris.core.subset import top_mask
+from dris.core.validate import check_mask, check_score, count_of
 
-Outcome = Literal["holds", "fails", "cannot tell"]
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -41,6 +45,23 @@ MILDER = "wrong labels hide no better than canaries"
 KINDS_ALIKE = "kinds of canaries pass alike"
 ONE_WAY = 0.0001  # p below which they are not
 SURER, FEW_SURE = 0.3, 20  # of the examples taken for a class, those looked at
+NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
+BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
+HEAVY_SHARE = 0.3  # of suspects; at a true ε of 0.25 we saw 0.2 to 0.27, at 0.4 0.34 to 0.42
+Outcome = Literal["holds", "fails", "cannot tell"]
+_Spoilt = Literal["proxies unusable", "memorised", "inverted", "too easy"]
+_Noisy = Literal["natural noise", "heavy noise", "moderate noise"]
+Regime = Literal[_Spoilt, _Noisy, "small class", "clean"]
+# What a failed check makes of the data; the first that applies counts. Copies make every other
+# check meaningless. A broken proxy shows as inversion as well, which says more: how it hurts.
+_REGIMES: tuple[tuple[frozenset[str], Regime], ...] = (
+    (NARROW, "proxies unusable"),
+    (frozenset({"memorised"}), "memorised"),
+    (frozenset({"inversion"}), "inverted"),
+    (BROKEN, "proxies unusable"),
+    (frozenset({"contested"}), "too easy"),
+    (frozenset({"natural"}), "natural noise"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +118,7 @@ def rank_concentration(ranks: Floats, planted: Mask) -> Check:
 
 
 def rank_spread(variance: Floats, planted: Mask) -> Check:
-    """Assumption 3: the share of examples whose rank moves between proxies; larger is better.
-
-    It cannot see *why*: where all losses are tiny ranks shuffle, see `disagreement_matters`.
-    """
+    """Assumption 3: the share of examples whose rank moves between proxies; larger is better."""
     number = float((np.sqrt(variance[~planted]) >= MOVES).mean())
     reason = (
         f"the rank of {number:.0%} of the examples moves by {MOVES} or more between proxies; "
@@ -129,8 +147,7 @@ def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
 def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
     """Whether rank variance rejects planted labels; "fails" when it collects them.
 
-    The number is the share of canaries in the subset over that of all examples, 1 if the subset
-    were blind to wrong labels; an exact one-sided test (hypergeometric) decides.
+    The number is the share of canaries in the subset over that of all examples: 1 if it were blind.
     """
     n, m, size, x = planted.size, int(planted.sum()), int(chosen.sum()), int(chosen[planted].sum())
     rejects = chance_of_at_most(x, total=n, marked=m, drawn=size)
@@ -145,11 +162,7 @@ def not_inverted(chosen: Mask, planted: Mask, level: float) -> Check:
 
 
 def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Check:
-    """Whether the data are hard enough to choose from; `correct` is (proxy, epoch, example).
-
-    The number is the share of examples that some proxy got right and some got wrong, in whatever
-    epoch. On easy data it is zero while ranks of tiny losses still shuffle.
-    """
+    """The share of examples that some proxy, in some epoch, got right and some got wrong."""
     right = correct[:, :, ~planted]
     number = float((right.any(axis=(0, 1)) & ~right.all(axis=(0, 1))).mean())
     reason = (
@@ -184,10 +197,7 @@ def proxies_differ(loss: NDArray[np.floating]) -> Check:
 def proxies_above_chance(
     right: NDArray[np.bool_], labels: Labels, *, one_is_enough: bool = False
 ) -> Check:
-    """Whether each proxy learned something: the worst one's accuracy, classes weighing alike.
-
-    `right` is (proxy, example). Out of fold, where better proxies count for more, the best one's.
-    """
+    """Whether each proxy learned something: accuracy of the worst, classes weighing alike."""
     classes = np.unique(labels)
     accuracy = np.mean([right[:, labels == c].mean(axis=1) for c in classes], axis=0)
     worst = int(accuracy.argmax() if one_is_enough else accuracy.argmin())
@@ -221,10 +231,9 @@ def _correlation(a: Floats, b: Floats) -> float:
 
 
 def not_memorised(right: NDArray[np.bool_], planted: Mask, classes: int, level: float) -> Check:
-    """Whether proxies still contradict planted labels; `right` is (proxy, example).
+    """Whether proxies still contradict planted labels, by an exact one-sided binomial test.
 
-    The number is the share of canaries whose planted label most proxies give. An exact one-sided
-    binomial test compares it with the larger of 1/C and half of what the other examples reach.
+    The number is the share of canaries whose planted label most proxies give.
     """
     from scipy.stats import binom
 
@@ -288,17 +297,15 @@ def noise_like_planted(
     if isinstance(compared, Check):
         return compared
     number, p = compared
+    outcome: Outcome = "cannot tell"
+    test = f"(rank test at {level:.2g}, p = {p:.2g})"
+    reason = f"no sign of natural noise {test}, but errors that follow a pattern in the columns "
+    reason += "leave none; audit a random sample"
     if number >= MORE_PLAUSIBLE and p <= level:
-        reason = (
-            f"{share:.0%} of the labels are suspects, and models find them more plausible than "
-            f"canaries (rank test at {level:.2g}, p = {p:.2g}): natural noise, or hard examples"
-        )
-        return Check(name, "fails", number, MORE_PLAUSIBLE, reason)
-    reason = (
-        f"no sign of natural noise (rank test at {level:.2g}, p = {p:.2g}), but errors that follow "
-        "a pattern in the columns leave none; audit a random sample"
-    )
-    return Check(name, "cannot tell", number, MORE_PLAUSIBLE, reason)
+        outcome = "fails"
+        reason = f"{share:.0%} of the labels are suspects, and models find them more plausible "
+        reason += f"than canaries {test}: natural noise, or hard examples"
+    return Check(name, outcome, number, MORE_PLAUSIBLE, reason)
 
 
 def no_milder_than_planted(
@@ -344,24 +351,20 @@ def _compare(
 
 
 def errors_go_both_ways(
-    guess: Labels | None,
-    certainty: Floats | None,
-    labels: Labels,
-    planted: Mask,
+    guess: Labels | None, certainty: Floats | None, labels: Labels, planted: Mask
 ) -> Check:
     """Whether labels are as often wrong from one class to another as the other way round.
 
-    Random errors are, and so are hard examples, mostly. Of the examples that out-of-fold proxies
-    take for a class, the surest three tenths are looked at; for each pair of classes, those of each
-    that carry the other's label are counted. The number is the smallest two-sided binomial p, times
-    the count of pairs. Where it fails wrong labels follow a habit that no canary has, and limits
-    read off canaries are too good.
+    Random errors are. Of the examples that out-of-fold proxies take for a class, the surest three
+    tenths are looked at; for each pair of classes, those of each that carry the other's label are
+    counted. The number is the smallest two-sided binomial p, times the count of pairs. Otherwise
+    wrong labels follow a habit that no canary has, and limits read off canaries are too good.
     """
-    if guess is None or certainty is None:
-        reason = "this needs predictions for rows that the proxy did not train on; use folds"
-        return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
     from scipy.stats import binomtest
 
+    unknown = partial(Check, HIDING, "cannot tell", 1.0, ONE_WAY)
+    if guess is None or certainty is None:
+        return unknown("this needs predictions for rows that the proxy did not train on; use folds")
     classes = 1 + max(int(labels.max()), int(guess.max()))
     seen = np.where(planted, -1, guess)
     looked, carried = np.zeros(classes, dtype=np.int64), np.zeros((classes, classes), np.int64)
@@ -374,8 +377,7 @@ def errors_go_both_ways(
     both = np.tril(carried + carried.T, -1) * np.outer(looked > 0, looked > 0)
     pairs = np.argwhere(both >= FEWEST_OF_A_CLASS).tolist()
     if not pairs:
-        reason = "too few sure examples carry another label"
-        return Check(HIDING, "cannot tell", 1.0, ONE_WAY, reason)
+        return unknown("too few sure examples carry another label")
     chances = [
         binomtest(
             int(carried[a, b]), int(both[a, b]), float(looked[a] / (looked[a] + looked[b]))
@@ -397,10 +399,7 @@ def errors_go_both_ways(
 
 
 def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -> Check:
-    """Whether canaries of two kinds, given as (passed, planted), pass equally often.
-
-    If not, a limit from the kind that hides less is too good.
-    """
+    """Whether canaries of two kinds, given as (passed, planted), pass equally often."""
     from scipy.stats import fisher_exact
 
     (a, m), (b, n) = first, second
@@ -428,3 +427,73 @@ def starved_class(kept: Mask, labels: Labels) -> tuple[int, int] | None:
     counts = [int(kept[labels == c].sum()) for c in classes]
     least = int(np.argmin(counts))
     return None if counts[least] >= FEWEST_OF_A_CLASS else (int(classes[least]), counts[least])
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResults:
+    """What the choosing canaries show."""
+
+    checks: Mapping[str, Check]  # by name
+    suspect_share: float  # an estimate of ε, not a bound
+    cross_fitted: bool = False
+
+    @property
+    def regime(self) -> Regime:
+        """What kind of data this looks like."""
+        fails = {name for name, check in self.checks.items() if check.outcome == "fails"}
+        if self.cross_fitted:  # out of fold, proxies need not differ and may memorise
+            fails -= NARROW | {"memorised"}
+        for names, regime in _REGIMES:
+            if fails & names:
+                return regime
+        if self.suspect_share >= HEAVY_SHARE:
+            return "heavy noise"
+        if self.suspect_share >= FEW_SUSPECTS:
+            return "moderate noise"
+        return "small class" if "classes" in fails else "clean"
+
+
+def run_checks(
+    dynamics: Dynamics,
+    planted: Mask,
+    given: Labels,
+    *,
+    keep: float,
+    level: float,
+    hidden: int = 0,
+    assessment: Assessment | None = None,
+) -> CheckResults:
+    """Run every check on dynamics whose proxies trained on planted labels.
+
+    `planted` marks the canaries that may be looked at, `hidden` counts the others; `given` are the
+    labels before planting; `level` is one test's.
+    """
+    loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
+    labels, suspects = np.asarray(dynamics.labels), contradicted_by_most(right)
+    ranks, variance, classes = normalized_ranks(loss), rank_variance(loss), int(labels.max()) + 1
+    chosen = top_mask(variance, count_of(keep, variance.size), seed=0, ids=dynamics.ids)
+    share = estimate_suspect_share(suspects, planted, hidden)
+    plausible = plausibility(loss, dynamics.snapshot("margin"), classes)
+    folds = dynamics.out_of_fold is not None
+    seen = (None, None) if assessment is None else (assessment.guess, assessment.certainty)
+    # In the order in which people read them: a new one is a function and a line here.
+    checks = {
+        "complete": proxies_complete(dynamics.provenance, dynamics.proxies),
+        "differ": proxies_differ(loss),
+        "above chance": proxies_above_chance(
+            right[:, ~planted], labels[~planted], one_is_enough=folds
+        ),
+        "agree": proxies_agree(ranks),
+        "memorised": not_memorised(right, planted, classes, level),
+        "concentration": rank_concentration(ranks, planted),
+        "spread": rank_spread(variance, planted),
+        "boundary": enough_boundary(variance, planted, keep),
+        "inversion": not_inverted(chosen, planted, level),
+        "contested": disagreement_matters(dynamics.correct, planted),
+        "natural": noise_like_planted(suspects, plausible, planted, share, level),
+        "hiding": errors_go_both_ways(*seen, labels, planted)
+        if folds
+        else no_milder_than_planted(suspects, aum_mean(dynamics), planted, share, level),
+        "classes": classes_survive(given, keep),
+    }
+    return CheckResults(checks, share, folds)

@@ -9,64 +9,31 @@ import numpy as np
 
 from dris.core.certify.limits import canary_mask
 from dris.core.checks.assumption_checks import (
+    BROKEN,
     FAR_MORE_PLAUSIBLE,
-    FEW_SUSPECTS,
     HIDING,
     KINDS_ALIKE,
     MILDER,
+    NARROW,
     Check,
+    CheckResults,
     Labels,
     Mask,
-    classes_survive,
-    disagreement_matters,
-    enough_boundary,
-    errors_go_both_ways,
-    estimate_suspect_share,
+    Regime,
     kinds_alike,
-    no_milder_than_planted,
-    noise_like_planted,
-    not_inverted,
-    not_memorised,
-    plausibility,
-    proxies_above_chance,
-    proxies_agree,
-    proxies_complete,
-    proxies_differ,
-    rank_concentration,
-    rank_spread,
+    run_checks,
     starved_class,
 )
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.noise.assessment import Assessment, assess, contradicted_by_most
 from dris.core.noise.canaries import Canaries
-from dris.core.scores.formulas import aum_mean
-from dris.core.scores.ranks import normalized_ranks, rank_variance
 from dris.core.select.gate import NothingPassesError, canaries_needed
 from dris.core.select.rules import CLEAN_THEN_HARD, choose
-from dris.core.subset import Subset, top_mask
-from dris.core.validate import count_of
+from dris.core.subset import Subset
 
-Regime = Literal[
-    "proxies unusable",
-    "memorised",
-    "inverted",
-    "too easy",
-    "natural noise",
-    "heavy noise",
-    "moderate noise",
-    "small class",
-    "clean",
-]
-RuleName = Literal[
-    "clean_then_hard",
-    "gated",
-    "gated_per_class",
-    "rank_variance",
-    "rank_variance_per_class",
-    "aum_mean",
-    "random",
-    "train other proxies",
-]
+_PerClass = Literal["gated_per_class", "rank_variance_per_class"]
+_Whole = Literal["clean_then_hard", "gated", "rank_variance", "aum_mean", "random"]
+RuleName = Literal[_Whole, _PerClass, "train other proxies"]
 BY_CLASS: dict[RuleName, RuleName] = {
     "gated": "gated_per_class",
     "rank_variance": "rank_variance_per_class",
@@ -74,90 +41,6 @@ BY_CLASS: dict[RuleName, RuleName] = {
 
 LEVEL = 0.05  # the chance that a test among the checks fails although nothing is wrong
 TESTS = 4  # among the checks: inversion, memorising, natural noise, hiding
-NARROW = frozenset({"differ", "spread"})  # too few of the proxies have a view of their own
-BROKEN = frozenset({"above chance", "agree"})  # one proxy at least is
-HEAVY_SHARE = 0.3  # of suspects; at a true ε of 0.25 we saw 0.2 to 0.27, at 0.4 0.34 to 0.42
-
-# What a failed check makes of the data; the first that applies counts. Copies make every other
-# check meaningless. A broken proxy shows as inversion as well, which says more: how it hurts.
-_REGIMES: tuple[tuple[frozenset[str], Regime], ...] = (
-    (NARROW, "proxies unusable"),
-    (frozenset({"memorised"}), "memorised"),
-    (frozenset({"inversion"}), "inverted"),
-    (BROKEN, "proxies unusable"),
-    (frozenset({"contested"}), "too easy"),
-    (frozenset({"natural"}), "natural noise"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResults:
-    """What the choosing canaries show."""
-
-    checks: Mapping[str, Check]  # by name
-    suspect_share: float  # an estimate of ε, not a bound
-    cross_fitted: bool = False
-
-    @property
-    def regime(self) -> Regime:
-        """What kind of data this looks like."""
-        fails = {name for name, check in self.checks.items() if check.outcome == "fails"}
-        if self.cross_fitted:  # out of fold, proxies need not differ and may memorise
-            fails -= NARROW | {"memorised"}
-        for names, regime in _REGIMES:
-            if fails & names:
-                return regime
-        if self.suspect_share >= HEAVY_SHARE:
-            return "heavy noise"
-        if self.suspect_share >= FEW_SUSPECTS:
-            return "moderate noise"
-        return "small class" if "classes" in fails else "clean"
-
-
-def run_checks(
-    dynamics: Dynamics,
-    planted: Mask,
-    given: Labels,
-    *,
-    keep: float,
-    level: float,
-    hidden: int = 0,
-    assessment: Assessment | None = None,
-) -> CheckResults:
-    """Run every check on dynamics whose proxies trained on planted labels.
-
-    `planted` marks the canaries that may be looked at, `hidden` counts the others; `given` are the
-    labels before planting; `level` is one test's.
-    """
-    loss, right = dynamics.snapshot("loss"), dynamics.snapshot("correct")
-    labels, suspects = np.asarray(dynamics.labels), contradicted_by_most(right)
-    ranks, variance, classes = normalized_ranks(loss), rank_variance(loss), int(labels.max()) + 1
-    chosen = top_mask(variance, count_of(keep, variance.size), seed=0, ids=dynamics.ids)
-    share = estimate_suspect_share(suspects, planted, hidden)
-    plausible = plausibility(loss, dynamics.snapshot("margin"), classes)
-    folds = dynamics.out_of_fold is not None
-    seen = (None, None) if assessment is None else (assessment.guess, assessment.certainty)
-    # In the order in which people read them: a new one is a function and a line here.
-    checks = {
-        "complete": proxies_complete(dynamics.provenance, dynamics.proxies),
-        "differ": proxies_differ(loss),
-        "above chance": proxies_above_chance(
-            right[:, ~planted], labels[~planted], one_is_enough=folds
-        ),
-        "agree": proxies_agree(ranks),
-        "memorised": not_memorised(right, planted, classes, level),
-        "concentration": rank_concentration(ranks, planted),
-        "spread": rank_spread(variance, planted),
-        "boundary": enough_boundary(variance, planted, keep),
-        "inversion": not_inverted(chosen, planted, level),
-        "contested": disagreement_matters(dynamics.correct, planted),
-        "natural": noise_like_planted(suspects, plausible, planted, share, level),
-        "hiding": errors_go_both_ways(*seen, labels, planted)
-        if folds
-        else no_milder_than_planted(suspects, aum_mean(dynamics), planted, share, level),
-        "classes": classes_survive(given, keep),
-    }
-    return CheckResults(checks, share, folds)
 
 
 def last_unmemorised_epoch(dynamics: Dynamics, planted: Mask) -> int | None:
@@ -202,14 +85,8 @@ class Judgement:
 
     def to_dict(self) -> dict[str, Any]:
         """The judgement as plain values, ready for JSON; a number that is not finite is None."""
-        return {
-            "regime": self.regime,
-            "rule": self.rule,
-            "reason": self.reason,
-            "suspect_share": self.suspect_share,
-            "keep": self.keep,
-            "checks": {name: _plain(check) for name, check in self.checks.items()},
-        }
+        plain = {n: getattr(self, n) for n in ("regime", "rule", "reason", "suspect_share", "keep")}
+        return plain | {"checks": {name: _plain(check) for name, check in self.checks.items()}}
 
 
 def judge(
@@ -222,8 +99,7 @@ def judge(
 ) -> Judgement:
     """Say what kind of data this is, and which rule fits it.
 
-    Only the choosing canaries are looked at, so that limits can rest on the certifying ones; of
-    several kinds, planted one after the other, the checks read the first.
+    Only the choosing canaries are looked at, and of several kinds the checks read the first.
     """
     kinds = (canaries,) if isinstance(canaries, Canaries) else tuple(canaries)
     choosing = np.zeros(dynamics.examples, dtype=np.bool_)

@@ -34,10 +34,7 @@ class Neighbours:
 def find_neighbours(
     x: Floats, copies: Indices | None = None, *, rng: np.random.Generator
 ) -> Neighbours:
-    """Near-copies and outliers among the rows of a standardised table (N, D).
-
-    `copies` numbers exact copies alike; None if no two rows are. `rng` draws the trees' directions.
-    """
+    """Near-copies and outliers among standardised rows (N, D); `copies` numbers exact copies."""
     n = len(x)
     keys = np.arange(n) if copies is None else copies
     _, first, own = np.unique(keys, return_index=True, return_inverse=True)

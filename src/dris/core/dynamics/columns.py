@@ -167,10 +167,7 @@ def rivals_of(logits: NDArray[Any], labels: NDArray[np.int64]) -> NDArray[np.int
 def _label_apart(
     logits: NDArray[Any], labels: NDArray[np.int64], dtype: Any
 ) -> tuple[Column, Column, Column]:
-    """The other classes' logits (C, M) with −inf at the label, the label's, the others' largest.
-
-    M runs over all axes but the last: sums over the classes then run along memory.
-    """
+    """The other classes' logits (C, M), −inf at the label; the label's; the others' largest."""
     z = np.array(logits.reshape(-1, logits.shape[-1]).T, dtype=dtype, order="C")
     _, m = z.shape
     at = np.broadcast_to(labels, logits.shape[:-1]).ravel() * m + np.arange(m)
@@ -189,11 +186,7 @@ def _correct(margin: Column, logits: NDArray[Any], labels: NDArray[np.int64]) ->
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over epochs, per (proxy, example), added up one epoch after the other in float64.
-
-    `forgotten` counts learned→forgotten transitions, `learned` says whether the example was ever
-    right; each is None when its column was not recorded.
-    """
+    """Sums over epochs, per (proxy, example), in float64; None where the column is missing."""
 
     epochs: int
     margin: NDArray[np.float64] | None
@@ -276,12 +269,8 @@ class ClassProbabilities:
     """Out-of-fold class probabilities at the scored epoch.
 
     `values` is (proxy, example, class). With more than 64 classes it is (proxy, example, 13):
-    `kept` says which classes these are, and the others share what is left evenly.
-    `fold` (proxy, example) is the fold each example is in.
-
-    >>> p = ClassProbabilities(np.array([[[0.75, 0.25]]], np.float32), np.zeros((1, 1)), 2)
-    >>> p.dense().tolist(), [part.tolist() for part in p.likeliest([np.array([1])])]
-    ([[[0.75, 0.25]]], [[[0, 1]], [[[0.75, 0.25]]]])
+    `kept` says which classes these are, and the others share what is left evenly. `fold` (proxy,
+    example) is the fold each example is in.
     """
 
     values: Floats
@@ -302,11 +291,7 @@ class ClassProbabilities:
     def likeliest(
         self, labels: Sequence[NDArray[np.integer]], count: int = KEPT_CLASSES
     ) -> tuple[NDArray[np.int32], Floats]:
-        """Each example's labels and likeliest other classes, and every proxy's probabilities.
-
-        The classes (example, count), ascending, have the largest mean over proxies; the
-        probabilities are (proxy, example, count).
-        """
+        """Each row's labels and likeliest other classes, ascending, with all probabilities."""
         count = min(count, self.classes)
         proxies, n = self.values.shape[:2]
         classes = np.empty((n, count), dtype=np.int32)

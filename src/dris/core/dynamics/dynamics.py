@@ -1,8 +1,7 @@
 """What each proxy thought of each example, epoch by epoch: training makes it, deciding reads it.
 
-Axes everywhere: proxy, epoch, example. A score asks for two things only: `snapshot(column)`, the
-(K, N) values at the scored epoch, and `totals()`, sums over all epochs. The *summary* form keeps
-just those.
+Axes everywhere: proxy, epoch, example. A score asks for two things only: `snapshot(column)` at the
+scored epoch, and `totals()` over all epochs. The *summary* form keeps just those.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -118,10 +117,7 @@ class Dynamics:
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike, **axes: Unpack[Axes]) -> "Dynamics":
-        """From logits (K, N, C) or (K, E, N, C) and the given labels (N,).
-
-        `axes` are ids, epochs, scored_epoch and provenance, as in `from_arrays`.
-        """
+        """From logits (K, N, C) or (K, E, N, C) and labels (N,); `axes` as in `from_arrays`."""
         z = recorded.check_outputs(logits, "logits")
         y = recorded.labels_for(labels, z.shape[-2], z.shape[-1])
         return cls.from_arrays(**recorded.trajectories_of(z, y), labels=y, **axes)
@@ -144,13 +140,7 @@ class Dynamics:
     def merge(cls, parts: "Sequence[Dynamics]") -> "Dynamics":
         """Join proxies trained apart on the same examples, in the order given.
 
-        Examples are matched by id; the first part's order stays. Columns that not all parts have
-        are an error.
-
-        >>> one = Dynamics.from_losses([[0.1, 0.2]], ids=["a", "b"])
-        >>> two = Dynamics.from_losses([[0.4, 0.3]], ids=["b", "a"])
-        >>> Dynamics.merge([one, two]).column("loss").tolist()
-        [[[0.1, 0.2]], [[0.3, 0.4]]]
+        Examples are matched by id; the first part's order stays.
         """
         from dris.core.dynamics.dynamics import merge
 
@@ -166,25 +156,10 @@ class Dynamics:
         """N, the number of examples."""
         return int(self.columns["loss"].shape[2])
 
-    @property
-    def loss(self) -> Column:
-        """Loss as (proxy, epoch, example)."""
-        return self.column("loss")
-
-    @property
-    def margin(self) -> Column:
-        """Margin as (proxy, epoch, example)."""
-        return self.column("margin")
-
-    @property
-    def correct(self) -> Column:
-        """True where the prediction was the given label, as (proxy, epoch, example)."""
-        return self.column("correct")
-
-    @property
-    def error_norm(self) -> Column:
-        """‖p − onehot(label)‖ as (proxy, epoch, example)."""
-        return self.column("error_norm")
+    loss = property(lambda self: self.column("loss"), doc="As (proxy, epoch, example).")
+    margin = property(lambda self: self.column("margin"), doc="As (proxy, epoch, example).")
+    correct = property(lambda self: self.column("correct"), doc="True where the label was given.")
+    error_norm = property(lambda self: self.column("error_norm"), doc="‖p − onehot(label)‖.")
 
     @property
     def is_summary(self) -> bool:
@@ -374,10 +349,7 @@ def _align(first: Dynamics, part: Dynamics, k: int) -> Dynamics:
 
 
 def best_epoch(dynamics: Dynamics) -> int:
-    """The epoch with the smallest mean out-of-fold loss over all proxies and examples.
-
-    Later epochs memorise wrong labels; earlier ones have not learned the right ones.
-    """
+    """The epoch with the smallest mean out-of-fold loss: later ones memorise wrong labels."""
     loss = dynamics.require_out_of_fold().loss
     if dynamics.is_summary:
         raise InputError(

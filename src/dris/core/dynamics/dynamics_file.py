@@ -1,7 +1,4 @@
-"""One file per `Dynamics`: its arrays, and a note with epochs and provenance, checksummed.
-
-Any safetensors reader opens it. The same dynamics give the same bytes.
-"""
+"""One file per `Dynamics`: arrays and a note, checksummed; any safetensors reader opens it."""
 
 import hashlib
 import json
@@ -36,13 +33,9 @@ def write_dynamics(dynamics: Dynamics, path: Path) -> Path:
         json.dumps(provenance, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"provenance must be plain JSON values: {error}") from None
-    note = {
-        "epochs": list(dynamics.epochs),
-        "scored_epoch": dynamics.scored_epoch,
-        "totals_epochs": dynamics.totals_epochs if dynamics.is_summary else None,
-        "text_ids": dynamics.ids.dtype.kind == "U",
-        "provenance": provenance,
-    }
+    note = {"epochs": list(dynamics.epochs), "scored_epoch": dynamics.scored_epoch}
+    note["totals_epochs"] = dynamics.totals_epochs if dynamics.is_summary else None
+    note |= {"text_ids": dynamics.ids.dtype.kind == "U", "provenance": provenance}
     if dynamics.probabilities is not None:
         note["classes"] = dynamics.probabilities.classes
     return write_arrays(path, _arrays_of(dynamics), note, format=FORMAT)
@@ -58,10 +51,7 @@ def read_dynamics(path: Path) -> Dynamics:
         ids = np.array(
             [blob[a:b].decode(errors=_ANY_NAME) for a, b in zip([0, *ends], ends, strict=False)]
         )
-    probabilities = None
-    if "classes" in about:
-        held = _named(arrays, _PROBABILITIES)
-        probabilities = ClassProbabilities(**held, classes=about["classes"])
+    held, outside = _named(arrays, _PROBABILITIES), _named(arrays, _OUTSIDE)
     dynamics = Dynamics(
         **_stored(arrays, about["totals_epochs"]),
         ids=ids,
@@ -69,13 +59,13 @@ def read_dynamics(path: Path) -> Dynamics:
         scored_epoch=about["scored_epoch"],
         labels=arrays.get("labels"),
         provenance=about["provenance"],
-        probabilities=probabilities,
+        probabilities=ClassProbabilities(**held, classes=about["classes"]) if held else None,
     )
-    outside = _named(arrays, _OUTSIDE)
     if not outside:
         return dynamics
-    other = replace(dynamics, **_stored(outside, about["totals_epochs"]))
-    return replace(dynamics, out_of_fold=other)
+    return replace(
+        dynamics, out_of_fold=replace(dynamics, **_stored(outside, about["totals_epochs"]))
+    )
 
 
 def _arrays_of(dynamics: Dynamics) -> dict[str, NDArray[Any]]:

@@ -1,12 +1,8 @@
 """Histograms that add up: counted shard by shard, merged in any order, refined where heavy.
 
 A `Grid` cuts ranges of keys into cells, a `Histogram` says for each cell that is not empty how many
-keys fell into it and which were the smallest and the largest. A cell whose smallest is its largest
-is *pure*: all of it is one value, an exact tie. Any other is *mixed*.
-
-    keys 3 5 5 9 | 9 9 in two shards, cells of 4 keys:
-    cell      0  1  2        0  1  2          0  1  2
-    count     1  2  1   +          2     =    1  2  3      cells 0, 1 and 2 are pure
+keys fell into it and which were the smallest and the largest. Where these are equal the cell is
+*pure*, an exact tie; any other is *mixed*.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,8 +71,7 @@ class Histogram:
     low: Keys
     high: Keys
 
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
+    __eq__ = same_value
 
     @property
     def total(self) -> int:
@@ -95,9 +90,7 @@ class Histogram:
     def refine(self, total: int, bits: int) -> Grid | None:
         """A grid over the heavy cells, each from its smallest key to its largest; None if none."""
         heavy = self.heavy(total, bits)
-        if not heavy.any():
-            return None
-        return Grid.over(self.low[heavy], self.high[heavy], bits=PIECES)
+        return Grid.over(self.low[heavy], self.high[heavy], bits=PIECES) if heavy.any() else None
 
 
 class Counter:
@@ -139,14 +132,8 @@ def merge_histograms(*histograms: Histogram) -> Histogram:
         np.concatenate([getattr(h, name) for h in histograms])[order]
         for name in ("counts", "low", "high")
     )
-    if not starts.size:
-        return Histogram(cells, counts, low, high)
-    return Histogram(
-        cells[starts],
-        np.add.reduceat(counts, starts),
-        np.minimum.reduceat(low, starts),
-        np.maximum.reduceat(high, starts),
-    )
+    total, ends = np.add.reduceat(counts, starts), np.maximum.reduceat(high, starts)
+    return Histogram(cells[starts], total, np.minimum.reduceat(low, starts), ends)
 
 
 def _starts(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -165,10 +152,10 @@ class Place:
 
 
 def key_at(place: int, grid: Grid, count: Callable[[Grid], Histogram]) -> Place:
-    """The key that stands at `place` (the smallest at 0), found by counting again and again.
+    """The key that stands at `place` (the smallest at 0).
 
     `count` returns the histogram of all keys on a grid; each time the cell that holds the place is
-    cut into 2^bits, until all in it is one key: three times at most for 64 bits in 22.
+    cut into 2^bits, three times at most for 64 bits in 22.
     """
     below = 0
     while True:
@@ -198,9 +185,8 @@ class RankTable:
     """The doubled rank of every key of one proxy, from the histograms of its levels.
 
     The first histogram is over all keys, each further one over the heavy cells of the one before.
-    Every example of a cell gets its mean rank; in a pure cell that is exact. In a mixed cell of c
-    the error of a normalized rank is below `rank_error`, e = c/(2N) for the largest c; 0 when all
-    are exact.
+    Every example of a cell gets its mean rank; in a mixed cell of c the error of a normalized rank
+    is below `rank_error`, e = c/(2N) for the largest c.
     """
 
     def __init__(self, histograms: Sequence[Histogram], *, bits: int) -> None:

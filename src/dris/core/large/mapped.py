@@ -21,10 +21,7 @@ class _Own(mmap.mmap):
 
 
 def allocate(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) -> NDArray[Any]:
-    """An array to be filled: in memory, or in an unnamed file if it has `large` bytes or more.
-
-    In memory too where the temporary folder has no room.
-    """
+    """An array to be filled: in memory, or, with `large` bytes or more, in an unnamed file."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     if size >= (LARGE if large is None else large) and hasattr(os, "posix_fallocate"):
         with suppress(OSError):
@@ -37,10 +34,7 @@ def allocate(shape: tuple[int, ...], dtype: Any, *, large: int | None = None) ->
 
 
 def release(x: Any) -> None:
-    """Release the memory of an array in a file; its values are read again when needed.
-
-    That is what `allocate` made, and files mapped to be read only; nothing happens to other arrays.
-    """
+    """Release the memory of an array that maps a file, ours or read-only; it is read again."""
     while isinstance(x, np.ndarray) and x.base is not None:
         x = x.base
     if isinstance(x, memoryview):
@@ -59,10 +53,7 @@ _FLOATS = {np.dtype(np.uint32): np.float32, np.dtype(np.uint64): np.float64}
 
 
 def ordered_keys(values: NDArray[np.floating]) -> Keys:
-    """Whole numbers in the order of the floats: 32 bits of float32, 64 bits of float64.
-
-    −0.0 and 0.0 share a key, and neighbouring floats have neighbouring keys. NaN is refused.
-    """
+    """Whole numbers in the order of the floats; −0.0 and 0.0 share a key, NaN is refused."""
     if np.isnan(values.max(initial=-np.inf)):
         raise InputError("NaN has no place in an order; drop that proxy or mend its training")
     unsigned = np.dtype(f"u{values.itemsize}").type

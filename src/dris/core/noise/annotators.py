@@ -1,9 +1,8 @@
 """Several people's labels of the same examples: what is the truth, and how good is each of them?
 
 Dawid and Skene (1979): every person confuses classes in a way of their own, and errs independently
-of the others once the true class is known; fitted by expectation maximisation. Models that did not
-see an example's label are one more opinion, as in CROWDLAB (Goh et al. 2022): their probabilities,
-raised to the likeliest power, are the prior of its true class.
+of the others once the true class is known. Models are one more opinion, as in CROWDLAB (Goh et al.
+2022): their probabilities, raised to the likeliest power, are the prior of the true class.
 """
 
 from collections import Counter

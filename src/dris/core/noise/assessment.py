@@ -101,15 +101,10 @@ def assess(
 ) -> Assessment:
     """Compute what the ensemble thinks of every label.
 
-    Args:
-        dynamics: What the proxies recorded, out of fold as well where there are folds.
-        given: The data's own labels; those of the dynamics unless given.
-        planted: True for canaries, whose given label is another one than the dynamics'.
-        trusted: True for labels that a person vouches for.
-        trained_on_given: Whether the proxies trained on the given labels, not on the dynamics'.
-        classes: C; by the largest label unless given.
-        trees: Out-of-fold probabilities of boosted trees beside the proxies', (N, C).
-        rank: Each class's place where they stand in an order, as grades do.
+    `given` are the data's own labels, where they are not those of the dynamics; `planted` marks
+    canaries, `trusted` labels that a person vouches for. `trained_on_given`: the proxies trained on
+    the given labels. `trees` are out-of-fold probabilities of boosted trees beside the proxies' (N,
+    C); `rank` is each class's place where they stand in an order, as grades do.
 
     >>> d = Dynamics.from_logits(np.array([[[3.0, 0.0], [0.0, 2.0]]]), labels=[0, 0])
     >>> assess(d).given.suspects.tolist()
@@ -259,10 +254,7 @@ def _right(dynamics: Dynamics, canary: Mask, given: Labels | None) -> Mask | Non
 
 
 def early_margin(dynamics: Dynamics) -> Floats:
-    """The margin averaged over proxies and over the epochs up to the scored one.
-
-    Larger: learned early and surely. A summary holds the sum over all epochs, or the scored one.
-    """
+    """The margin, mean over proxies and epochs to the scored one; larger: learned early."""
     if not dynamics.is_summary:
         return aum_mean(dynamics.until(dynamics.scored_epoch))
     if dynamics.totals().margin is None:
@@ -280,8 +272,7 @@ def guesses(dynamics: Dynamics) -> Labels:
 def suggested_labels(dynamics: Dynamics) -> Labels:
     """The class that most proxies would give at the scored epoch, one per example.
 
-    Between classes with equally many votes the larger summed margin decides, then the smaller
-    number. Needs labels and the column rival.
+    Between equally many votes the larger summed margin decides, then the smaller number.
     """
     if dynamics.labels is None:
         raise InputError("suggestions need labels, these dynamics hold none; pass labels=")

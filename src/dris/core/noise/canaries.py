@@ -12,17 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core import validate
 from dris.core.errors import InputError
 from dris.core.subset import Subset, top_mask
-from dris.core.validate import (
-    check_labels,
-    check_rows,
-    check_score,
-    count_of,
-    part_of,
-    read_only,
-    same_value,
-)
 
 Labels = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -36,26 +28,24 @@ class Canaries:
     given: Labels  # the labels as they were, read-only
     positions: Labels  # sorted positions of all canaries
     certifies: Mask  # one entry per canary: True in the certifying part, False in the choosing part
-    # one entry per example: -1 where `avoid` was set; within each other value every example was as
-    # likely to become a canary as the next
+    # one entry per example: -1 where `avoid` was set; those of equal value were equally likely
     stratum: Labels
-    # the largest chance that a canary on a wrong label does not count: it was given its true label
-    # back, or is no longer like the attacker's
-    uncounted_chance: float
+    uncounted_chance: (
+        float  # at most, of a canary on a wrong label to be right, or unlike the others
+    )
     kind: str  # the attacker
     parameters: Mapping[str, Any]  # what it was given, as values that JSON can hold
 
     def __post_init__(self) -> None:
         for name in ("planted", "given", "positions", "stratum", "certifies"):
             dtype = np.bool_ if name == "certifies" else np.int64
-            object.__setattr__(self, name, read_only(getattr(self, name), dtype))
+            object.__setattr__(self, name, validate.read_only(getattr(self, name), dtype))
         object.__setattr__(self, "parameters", dict(self.parameters))
 
     def __len__(self) -> int:
         return self.positions.size
 
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
+    __eq__ = validate.same_value
 
     def mask(self) -> Mask:
         """True for every canary, one entry per example."""
@@ -73,12 +63,12 @@ class Canaries:
     @property
     def choosing(self) -> Labels:
         """Positions of those to choose detector, cut, rule, epoch and α by; no limit reads them."""
-        return read_only(self.positions[~self.certifies], np.int64)
+        return validate.read_only(self.positions[~self.certifies], np.int64)
 
     @property
     def certifying(self) -> Labels:
         """Positions of those that limits count; nothing may be chosen by looking at them."""
-        return read_only(self.positions[self.certifies], np.int64)
+        return validate.read_only(self.positions[self.certifies], np.int64)
 
 
 def without_canaries(subset: Subset, canaries: Canaries) -> Subset:
@@ -139,22 +129,20 @@ def plant_canaries(
             raise InputError(f"{kind} canaries: the kind {verb} {name}")
     if classes is None and matrix is not None and np.ndim(matrix) == 2:
         classes = np.shape(matrix)[0]
-    y = check_labels(labels, classes)
+    y = validate.check_labels(labels, classes)
     c = int(y.max()) + 1 if classes is None else int(classes)
     task = _Task(y, c, _open(avoid, y.size), share, rng)
-    plan = plant(task, **{name: offered[name] for name in needs})
-
-    order = np.argsort(plan.positions)
-    positions, planted = plan.positions[order], y.copy()
-    planted[positions] = plan.labels[order]
+    at, new, stratum, chance = plant(task, **{name: offered[name] for name in needs})
+    order, planted = np.argsort(at), y.copy()
+    positions = at[order]
+    planted[positions] = new[order]
     certifies = np.ones(positions.size, dtype=np.bool_)
-    chooses = part_of(choosing, positions.size, "choosing")
+    chooses = validate.part_of(choosing, positions.size, "choosing")
     certifies[rng.choice(positions.size, chooses, replace=False)] = False
     parameters = {"share": float(share), "classes": c, "choosing": float(choosing)}
     if hardest is not None:
         parameters["hardest"] = float(hardest)
-    chance = plan.uncounted_chance
-    return Canaries(planted, y, positions, certifies, plan.stratum, chance, kind, parameters)
+    return Canaries(planted, y, positions, certifies, stratum, chance, kind, parameters)
 
 
 def _open(avoid: ArrayLike | None, n: int) -> Mask:
@@ -168,14 +156,8 @@ def _open(avoid: ArrayLike | None, n: int) -> Mask:
     return ~mask
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Where canaries fall, their labels in the same order, and what they owe to chance."""
-
-    positions: Labels
-    labels: Labels
-    stratum: Labels
-    uncounted_chance: float
+# Where canaries fall, their labels in the same order, every example's stratum, `uncounted_chance`.
+_Plan = tuple[Labels, Labels, Labels, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +169,7 @@ class _Task:
     rng: np.random.Generator
 
     def count(self) -> int:
-        count = count_of(self.share, int(self.open.sum()), "share")
+        count = validate.count_of(self.share, int(self.open.sum()), "share")
         if count == self.open.sum():
             raise InputError(f"share must be below 1, got {self.share}; most labels must stay")
         return count
@@ -207,7 +189,7 @@ class _Task:
         at = self.draw(places)
         steps = self.rng.integers(1, self.classes, size=at.size)
         moved = (self.labels[at] + steps) % self.classes
-        return _Plan(at, moved, self.strata(places), 1 / (self.classes - 1))
+        return at, moved, self.strata(places), 1 / (self.classes - 1)
 
     def strata(self, places: Mask) -> Labels:
         """-1 where canaries must not fall, 0 where none happens to, 1 where all alike may."""
@@ -215,14 +197,14 @@ class _Task:
 
 
 def _hard(task: _Task, gap: ArrayLike, hardest: float) -> _Plan:
-    size = check_score(gap)
+    size = validate.check_score(gap)
     if size.size != task.labels.size or size.min() < 0:
         raise InputError(
             f"gap must be one number from 0 up for each of {task.labels.size} labels, "
             f"got {size.size} with a smallest of {size.min():.6g}"
         )
     candidates = np.flatnonzero(task.open)
-    count = count_of(hardest, candidates.size, "hardest")
+    count = validate.count_of(hardest, candidates.size, "hardest")
     ties = int(task.rng.integers(2**31))
     pool = np.zeros_like(task.open)
     pool[candidates[top_mask(-size[candidates], count, seed=ties, ids=None)]] = True
@@ -242,11 +224,11 @@ def _confusable(task: _Task, top_two: ArrayLike) -> _Plan:
     top, second = pairs[positions].astype(np.int64).T
     labels = np.where(second == task.labels[positions], top, second)
     # This attacker's own wrong labels are runners-up, so that flipping one restores the truth.
-    return _Plan(positions, labels, task.strata(task.open), 1.0)
+    return positions, labels, task.strata(task.open), 1.0
 
 
 def _matrix(task: _Task, matrix: ArrayLike) -> _Plan:
-    rows = check_rows(matrix, "matrix", task.classes, task.classes)
+    rows = validate.check_rows(matrix, "matrix", task.classes, task.classes)
     if not (rows.diagonal() > 0).all():
         c = int(np.argmin(rows.diagonal()))
         raise InputError(f"matrix must leave some of each class right, class {c} keeps none")
@@ -268,7 +250,7 @@ def _matrix(task: _Task, matrix: ArrayLike) -> _Plan:
     cumulative = np.cumsum(away, axis=1)[task.labels[positions]]
     draws = task.rng.random(count) * cumulative[:, -1]
     labels = (cumulative <= draws[:, None]).sum(axis=1)
-    return _Plan(positions, labels, np.where(task.open, task.labels, -1), 1.0)
+    return positions, labels, np.where(task.open, task.labels, -1), 1.0
 
 
 # Each attacker with the arguments it needs.

@@ -1,6 +1,5 @@
 """Label noise on purpose: each kind flips an exact number of labels, from its own stream."""
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,19 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core import validate
 from dris.core.errors import InputError
 from dris.core.streams import check_seed, rng_for, seed_for
 from dris.core.subset import top_mask
-from dris.core.validate import (
-    check_labels,
-    check_rows,
-    check_score,
-    exact,
-    numeric,
-    part_of,
-    read_only,
-    same_value,
-)
 
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -36,13 +26,12 @@ class NoisyLabels:
     flipped: NDArray[np.bool_] = field(init=False)  # where the two differ
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "given", read_only(self.given, np.int64))
-        object.__setattr__(self, "true", read_only(self.true, np.int64))
+        object.__setattr__(self, "given", validate.read_only(self.given, np.int64))
+        object.__setattr__(self, "true", validate.read_only(self.true, np.int64))
         object.__setattr__(self, "how", dict(self.how))
-        object.__setattr__(self, "flipped", read_only(self.given != self.true, np.bool_))
+        object.__setattr__(self, "flipped", validate.read_only(self.given != self.true, np.bool_))
 
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
+    __eq__ = validate.same_value
 
     @property
     def rate(self) -> float:
@@ -87,15 +76,15 @@ def flip_labels(
         raise InputError(f"kind must be one of {', '.join(NOISE_KINDS)}, got {kind!r}")
     given = {"rate": rate, "norms": norms, "matrix": matrix}
     given |= {"probabilities": probabilities, "features": features}
-    needs, flip = _find_flip(kind, {name for name, value in given.items() if value is not None})
-    values: dict[str, Any] = {name: given[name] for name in needs}
+    values = {name: value for name, value in given.items() if value is not None}
+    needs, flip = _find_flip(kind, set(values))
     y, c = _check_classes(labels, classes, values)
     new = flip(_Task(y, c, check_seed(seed), rng_for(seed, "noise", kind)), **values)
     how = {"kind": kind, "seed": check_seed(seed), "classes": c}
     if rate is not None:
-        how["rate"] = float(exact(rate, "rate"))
+        how["rate"] = float(validate.exact(rate, "rate"))
     if "matrix" in values:
-        how["matrix"] = numeric(values["matrix"], "matrix").tolist()
+        how["matrix"] = validate.numeric(values["matrix"], "matrix").tolist()
     if kind == "instance":
         how["by"] = needs[-1]
     return NoisyLabels(new, y, how)
@@ -109,9 +98,9 @@ class _Task:
     rng: np.random.Generator
 
     def count(self, rate: float) -> int:
-        if exact(rate, "rate") == 1:
+        if validate.exact(rate, "rate") == 1:
             raise InputError("rate must be below 1, got 1; some labels must stay true")
-        return part_of(rate, self.labels.size, "rate")
+        return validate.part_of(rate, self.labels.size, "rate")
 
     def draw(self, rate: float) -> Labels:
         return self.rng.choice(self.labels.size, self.count(rate), replace=False)
@@ -139,7 +128,7 @@ class _Task:
 
 
 def _targeted(task: _Task, rate: float, norms: ArrayLike) -> Labels:
-    size = check_score(norms)
+    size = validate.check_score(norms)
     if size.size != task.labels.size:
         raise InputError(
             f"norms must be one per example: {task.labels.size} labels, {size.size} norms"
@@ -152,7 +141,7 @@ def _targeted(task: _Task, rate: float, norms: ArrayLike) -> Labels:
 
 
 def _transition(task: _Task, matrix: ArrayLike) -> Labels:
-    rows = check_rows(matrix, "matrix", task.classes, task.classes)
+    rows = validate.check_rows(matrix, "matrix", task.classes, task.classes)
     # Divided by its last entry each row ends at exactly 1, so no draw in [0, 1) falls outside.
     cumulative = np.cumsum(rows, axis=1)
     cumulative /= cumulative[:, -1:]
@@ -167,7 +156,7 @@ def _transition(task: _Task, matrix: ArrayLike) -> Labels:
 def _instance_by_model(task: _Task, rate: float, probabilities: ArrayLike) -> Labels:
     """Flip where the pilot model finds the label unlikely, to the classes it prefers."""
     y = task.labels
-    p = check_rows(probabilities, "probabilities", y.size, task.classes)
+    p = validate.check_rows(probabilities, "probabilities", y.size, task.classes)
     # Summed over the other classes: 1 - p_y would lose what is below 1e-16.
     others = p.copy()
     others[np.arange(y.size), y] = 0.0
@@ -178,13 +167,13 @@ def _instance_by_model(task: _Task, rate: float, probabilities: ArrayLike) -> La
 
 def _instance_by_features(task: _Task, rate: float, features: ArrayLike) -> Labels:
     """Flip by a random propensity, to classes scored by one random projection per true class."""
-    y, x = task.labels, numeric(features, "features")
+    y, x = task.labels, validate.numeric(features, "features")
     if x.ndim != 2 or x.shape[0] != y.size or x.shape[1] == 0:
         raise InputError(f"features must be ({y.size}, D), one row per example, got {x.shape}")
     if not np.isfinite(x).all() or np.abs(x).max() > 1e100:
         raise InputError("features must be finite and of a sane size; standardise them")
     count = task.count(rate)
-    propensity = _truncated_normal(float(exact(rate, "rate")), 0.1, y.size, task.rng)
+    propensity = _truncated_normal(float(validate.exact(rate, "rate")), 0.1, y.size, task.rng)
     chosen = _weighted_positions(propensity, count, task.rng)
     logits = np.empty((chosen.size, task.classes))
     for c in range(task.classes):
@@ -195,10 +184,7 @@ def _instance_by_features(task: _Task, rate: float, features: ArrayLike) -> Labe
 
 
 def _weighted_positions(weight: Floats, count: int, rng: np.random.Generator) -> Labels:
-    """`count` positions without replacement, drawn one after the other in proportion to weight.
-
-    Exponential clocks ring in exactly that order; clocks of weight 0 ring after all others.
-    """
+    """Positions drawn one after the other in proportion to weight, by exponential clocks."""
     clock = rng.exponential(size=weight.size)
     with np.errstate(divide="ignore", over="ignore"):
         ring = np.where(weight > 0, clock / weight, clock)
@@ -246,9 +232,6 @@ def _check_classes(
         if classes is None and name in values and np.ndim(values[name]) == 2:
             classes = np.shape(values[name])[1]
     if classes is not None:
-        try:
-            classes = operator.index(classes)
-        except TypeError:
-            raise InputError(f"classes must be a whole number, got {classes!r}") from None
-    y = check_labels(labels, classes)
+        classes = validate.check_count(classes, "classes", 2)
+    y = validate.check_labels(labels, classes)
     return y, int(y.max()) + 1 if classes is None else classes

@@ -130,14 +130,11 @@ def fit_posterior(
     rank: Labels | None = None,
     among: Mapping[str, float] | None = None,
 ) -> NoisePosterior:
-    """Fit every family and weigh them.
+    """Fit every family to labels that the models of the views trained on, and weigh them.
 
-    Args:
-        views: Of models that did not train on the row.
-        labels: The labels that those models trained on.
-        order: From `fitting_order`; the first are fitted to, as many as matter.
-        rank: Each class's place where they stand in an order, as grades do.
-        among: The probability of each family by other models; those that do not count stay out.
+    `order` is from `fitting_order`: the first are fitted to, as many as matter. `rank` is each
+    class's place where they stand in an order, `among` the probability of each family by other
+    models: those that do not count stay out.
     """
     models, n, columns = views.values.shape
     most = max(MIN_FITTED_ROWS, MAX_FITTED_VALUES // (models * columns), int(MIN_FITTED_SHARE * n))

@@ -179,10 +179,7 @@ SCORES: dict[str, Callable[..., Score]] = {
 """
 
 
-EXTRA_COLUMNS = {
-    "grand": "gradient_norm",
-    "hybrid": "gradient_norm",
-}
+EXTRA_COLUMNS = {"grand": "gradient_norm", "hybrid": "gradient_norm"}
 """The column that a score needs beyond what proxies record by default."""
 
 

@@ -1,14 +1,8 @@
 """Loss ranks and their variance over proxies: the paper's score (eq. 2), exact and fast.
 
-Worked example, K = 2 proxies and N = 4 examples:
-
-    loss              doubled ranks     normalized        rank variance
-    0.1 3.0 0.2 0.2   2 8 5 5           .25 1 .625 .625   (r1 - r2)^2 / 4
-    0.1 0.2 3.0 0.2   2 5 8 5           .25 .625 1 .625   0 .0352 .0352 0
-
-Ties share their mean rank, so ranks are halves; doubled they are whole numbers, and
-K·Σr² − (Σr)² is computed without rounding: exactly zero where proxies agree, exactly the
-same whatever their order.
+Ties share their mean rank, so ranks are halves; doubled they are whole numbers, and K·Σr² − (Σr)²
+is computed without rounding: exactly zero where proxies agree, exactly the same whatever their
+order.
 """
 
 import os
@@ -116,10 +110,7 @@ def doubled_ranks(row: NDArray[np.floating]) -> NDArray[np.unsignedinteger]:
 
 
 def _doubled_ranks_packed(row: NDArray[np.floating]) -> NDArray[np.uint32]:
-    """One 64-bit word per element, sortable float above its position, sorted in place.
-
-    Several times faster than sorting positions by value; ties are runs of equal upper halves.
-    """
+    """One 64-bit word per element, sortable float above its position; ties are equal halves."""
     n = row.size
     words = np.empty(n, dtype=np.uint64)
     for part in _parts(n):

@@ -15,12 +15,7 @@ _PART = 1 << 20
 
 
 def draw(probabilities: ArrayLike, count: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Positions of `count` independent draws, each falling on i with probability q_i / Σq.
-
-    >>> rng = np.random.default_rng(0)
-    >>> (np.bincount(draw([0.6, 0.0, 0.4], 10_000, rng=rng)) / 10_000).round(1).tolist()
-    [0.6, 0.0, 0.4]
-    """
+    """Positions of `count` independent draws, each falling on i with probability q_i / Σq."""
     q, count = _check(probabilities), check_count(count, "count", at_least=1)
     whole = q.size // _BLOCK * _BLOCK
     sums = q[:whole].reshape(-1, _BLOCK).sum(axis=1)

@@ -43,9 +43,8 @@ def calibrate_gate(detector: Score, canaries: Mask, *, recall: float, confidence
     """The lowest cut that rejects `recall` of corrupted like the canaries, with confidence.
 
     The cut is the j-th smallest canary value v. A further example drawn like the canaries is at or
-    below it with probability F(v), and P(F(v) ≥ recall) ≥ P(Binomial(m, recall) < j) (order
-    statistics): the smallest j for which that reaches `confidence`. What equals the cut is
-    rejected. Nothing is promised for corruption unlike the canaries.
+    below it with probability F(v), and P(F(v) ≥ recall) ≥ P(Binomial(m, recall) < j): the smallest
+    j for which that reaches `confidence`. What equals the cut is rejected.
     """
     from scipy.stats import binom
 
@@ -66,8 +65,8 @@ def pick_gate(
 ) -> Gate:
     """The gate on the detector that lets most examples pass at the stated recall.
 
-    Each of J detectors gets a cut that fails with probability (1 − confidence)/J at most, so that
-    the promise holds for the one that is picked by looking.
+    Each of J cuts fails with probability (1 − confidence)/J at most: so does the one that is
+    picked.
     """
     doubt = (1 - exact(confidence, "confidence")) / len(detectors)
     gates = [
@@ -88,8 +87,7 @@ def set_gate(
 ) -> Gate:
     """The gate that these canaries set, on the variant of the detector that serves them best.
 
-    The more variants, the fewer canaries each may let through: two are tried as soon as there are
-    canaries enough for that, more when there are three times as many.
+    Two variants are tried as soon as there are canaries enough, more with three times as many.
     """
     count = canaries.sum()
     variants = DETECTORS[detector](dynamics)
@@ -104,10 +102,9 @@ def set_gate(
 def keep_passed(
     gate: Gate, score: Score, *, fraction: float, fill: bool = False, seed: int = 0, ids: Ids = None
 ) -> Subset:
-    """Keep the ⌊αN⌋ highest scores among what passes the gate.
+    """The ⌊αN⌋ highest scores among what passes the gate.
 
-    When fewer pass, they are all there is, and `parameters["short"]` says by how many; with `fill`
-    the best detector values among the rejected make up the rest.
+    Where fewer pass `parameters["short"]` says by how many; with `fill` the best rejected fill up.
     """
     passed, count = gate.passed, count_of(fraction, gate.detector.size)
     inside = int(passed.sum())
@@ -138,11 +135,7 @@ def keep_passed(
 
 
 def early_margins(dynamics: Dynamics) -> list[Score]:
-    """The mean margin over all epochs, over the first quarter, the first half and the first eighth.
-
-    Proxies that end up memorizing their labels still tell wrong from right in the first epochs. A
-    summary holds the sum over all epochs only.
-    """
+    """The mean margin over all epochs, the first quarter, the first half, the first eighth."""
     recorded = 1 if dynamics.is_summary else len(dynamics.epochs)
     ends = [recorded // part for part in (4, 2, 8) if recorded >= part]
     early = (dynamics.until(dynamics.epochs[end - 1]) for end in ends)

@@ -34,8 +34,7 @@ class Importance:
         object.__setattr__(self, "exponent", exponent)
         object.__setattr__(self, "weights", read_only(weights, np.float64))
 
-    def __eq__(self, other: object) -> bool:
-        return same_value(self, other)
+    __eq__ = same_value
 
     @property
     def effective_size(self) -> float:

@@ -1,7 +1,4 @@
-"""THE registry of rules: each turns what the proxies recorded into a subset.
-
-A rule is a score, a method that makes a subset of it, and their parameters.
-"""
+"""THE registry of rules: each turns what the proxies recorded into a subset."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -98,8 +95,8 @@ def _clean(task: Task) -> Subset:
 def _clean_then_hard(task: Task) -> Subset:
     """⌊αN⌋ at random with a lean to the hard, of all that is probably right.
 
-    Labels that another class is merely likelier than are left out too: an attack on hard examples
-    hides there. Where fewer than ⌊αN⌋ remain, the least likely wrong of the others fill up.
+    An attack on hard examples hides where another class is likelier than the label: these are left
+    out too. The least likely wrong of the others fill up.
     """
     assessment = task.assess()
     suspects = _find_suspects(task, assessment)
@@ -279,7 +276,7 @@ def _show(name: str, value: object) -> str:
     return f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
 
 
-# Name, score, method, title, about.
+# Name, score ("=": of that name), method, title, about.
 _TABLE = """\
 clean | | clean | clean | drop only what is more likely wrong than right
 clean_then_hard | | clean_then_hard | clean, then hard \
@@ -289,33 +286,30 @@ gated_filled | | gated | gated, filled up \
 | the same; where too few pass, the cleanest of the rejected fill up
 gated_per_class | | gated | gated, per class \
 | the same gate, then equally many of every class at random
-rank_variance | rank_variance | top | DR-IS \
-| the paper's rule: loss ranks differ most between proxies
+rank_variance | = | top | DR-IS | the paper's rule: loss ranks differ most between proxies
 rank_variance_per_class | rank_variance | per_class | DR-IS, per class \
 | the paper's rule within each class, so that every class keeps its share
-aum | aum | top | AUM, top | largest margin over all epochs, of one proxy (Pleiss et al.)
-aum_mean | aum_mean | top | AUM, mean of K | largest margin over all epochs, mean of the proxies
+aum | = | top | AUM, top | largest margin over all epochs, of one proxy (Pleiss et al.)
+aum_mean | = | top | AUM, mean of K | largest margin over all epochs, mean of the proxies
 aum_remove | aum | remove | AUM, remove | drop the lowest AUM of one proxy, then draw uniformly
 aum_mean_remove | aum_mean | remove | AUM, mean of K, remove \
 | drop the lowest mean AUM, then draw uniformly
-el2n | el2n | top | EL2N | largest error norm; collects wrong labels (Paul et al.)
-grand | grand | top | GraNd | largest last-layer gradient norm; collects wrong labels
-loss | loss | top | Loss | largest mean loss; collects wrong labels
-consensus | consensus | top | Consensus-loss | largest mean loss rank; collects wrong labels
-forgetting | forgetting | top | Forgetting | most often learned and forgotten (Toneva et al.)
-forgetting_unlearned | forgetting_unlearned | top | Forgetting, unlearned first \
-| never learned counts as most
-self_confidence | self_confidence | top | Self-confidence | most probable given label
-confident_learning | confident_learning | top | Confident learning, top \
-| most probable for its class
+el2n | = | top | EL2N | largest error norm; collects wrong labels (Paul et al.)
+grand | = | top | GraNd | largest last-layer gradient norm; collects wrong labels
+loss | = | top | Loss | largest mean loss; collects wrong labels
+consensus | = | top | Consensus-loss | largest mean loss rank; collects wrong labels
+forgetting | = | top | Forgetting | most often learned and forgotten (Toneva et al.)
+forgetting_unlearned | = | top | Forgetting, unlearned first | never learned counts as most
+self_confidence | = | top | Self-confidence | most probable given label
+confident_learning | = | top | Confident learning, top | most probable for its class
 confident_learning_remove | confident_learning | remove_negative | Confident learning \
 | drop what looks mislabelled, then draw (Northcutt et al.)
 coverage | aum | spread | Coverage-centric \
 | drop the lowest AUM, then spread evenly over its range (Zheng et al.)
-hybrid | hybrid | top | Hybrid | rank variance and gradient norm mixed (paper, table 8)
+hybrid | = | top | Hybrid | rank variance and gradient norm mixed (paper, table 8)
 uniform_hybrid | rank_variance | mix | DR-IS and uniform \
 | half by rank variance, half uniformly at random
-random | random | top | Random | uniformly at random: the control"""
+random | = | top | Random | uniformly at random: the control"""
 _OWN: dict[str, dict[str, Any]] = {
     "gated_filled": {"fill": True},
     "gated_per_class": {"chooser": "class_balanced"},
@@ -324,7 +318,8 @@ _OWN: dict[str, dict[str, Any]] = {
 
 def _rule(line: str) -> Rule:
     name, score, method, title, about = (part.strip() for part in line.split("|"))
-    return Rule(score, method, name=name, title=title, about=about, **_OWN.get(name, {}))
+    own = {"name": name, "title": title, "about": about, **_OWN.get(name, {})}
+    return Rule(name if score == "=" else score, method, **own)
 
 
 RULES: dict[str, Rule] = {rule.name: rule for rule in map(_rule, _TABLE.splitlines())}
@@ -364,8 +359,7 @@ def choose(
 ) -> Subset:
     """What a rule keeps, blind to all but the choosing canaries, which set the gate.
 
-    Behind a gate there may be fewer than ⌊αN⌋: `parameters["short"]` says by how many. Rules that
-    drop suspects read the `assessment`, or compute one.
+    Behind a gate there may be fewer than ⌊αN⌋: `parameters["short"]` says by how many.
     """
     made = rule_of(rule)
     score = np.empty(0)

@@ -1,23 +1,15 @@
 """From a score to a subset of exactly ⌊αN⌋ examples, whatever order they come in."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dris.core import validate
 from dris.core.errors import InputError
 from dris.core.streams import check_seed, hashed_order, seed_for
 from dris.core.subset import Ids, Subset, ids_at, top_mask
-from dris.core.validate import (
-    check_count,
-    check_ids,
-    check_labels,
-    check_score,
-    count_of,
-    exact,
-    part_of,
-)
 
 
 def keep_top(
@@ -28,46 +20,39 @@ def keep_top(
     >>> keep_top([0.1, 0.9, 0.5, 0.7], fraction=0.5).indices.tolist()
     [1, 3]
     """
-    s, names = _check(score, ids)
-    mask = top_mask(s, count_of(fraction, s.size), seed=seed, ids=names)
+    s, count, seed, names = _check(score, fraction, seed, ids)
+    mask = top_mask(s, count, seed=seed, ids=names)
     at_cut = s == s[mask].min()
     tied = int((at_cut & mask).sum()) if (at_cut & ~mask).any() else 0
     return _subset(mask, "keep_top", {"fraction": fraction}, seed, tied)
 
 
-def remove_bottom(
-    score: ArrayLike,
-    *,
-    fraction: float,
-    remove: float | None = None,
-    seed: int = 0,
-    ids: ArrayLike | None = None,
-) -> Subset:
+class How(TypedDict, total=False):
+    """What every choice takes: α, the seed of its random numbers, and the examples' ids."""
+
+    fraction: Required[float]
+    seed: int
+    ids: ArrayLike | None
+
+
+def remove_bottom(score: ArrayLike, *, remove: float | None = None, **how: Unpack[How]) -> Subset:
     """Drop the ⌊remove·N⌋ lowest scores, then keep ⌊αN⌋ of the rest uniformly at random.
 
     `remove` defaults to α, as the paper's appendix has it, or to 1 − α where α would leave too few.
     """
-    s, names = _check(score, ids)
-    count, share = count_of(fraction, s.size), exact(fraction, "fraction")
-    removed = min(share, 1 - share) if remove is None else exact(remove, "remove")
+    s, count, seed, names = _check(score, **how)
+    share = validate.exact(how["fraction"], "fraction")
+    removed = min(share, 1 - share) if remove is None else validate.exact(remove, "remove")
     positions = _without_lowest(s, removed, "remove", count, seed, names)
     mask = np.zeros(s.size, dtype=np.bool_)
     mask[_uniform(positions, count, seed=seed, ids=names)] = True
-    parameters = {"fraction": fraction, "remove": removed}
-    return _subset(mask, "remove_bottom", parameters, seed)
+    return _subset(mask, "remove_bottom", {"fraction": share, "remove": removed}, seed)
 
 
-def keep_top_per_class(
-    score: ArrayLike,
-    labels: ArrayLike,
-    *,
-    fraction: float,
-    seed: int = 0,
-    ids: ArrayLike | None = None,
-) -> Subset:
+def keep_top_per_class(score: ArrayLike, labels: ArrayLike, **how: Unpack[How]) -> Subset:
     """The highest scores of each class, ⌊αN⌋ in all: in proportion, at least one each."""
-    s, names = _check(score, ids)
-    y, count = check_labels(labels), count_of(fraction, s.size)
+    s, count, seed, names = _check(score, **how)
+    y = validate.check_labels(labels)
     if y.size != s.size:
         raise InputError(f"labels must be one per example: {s.size} scores, {y.size} labels")
     y = y.astype(np.min_scalar_type(y.max()))  # 8 or 16 bits sort in linear time
@@ -77,37 +62,26 @@ def keep_top_per_class(
     for positions, quota in zip(members, share_out([m.size for m in members], count), strict=True):
         inside = top_mask(s[positions], quota, seed=seed, ids=ids_at(names, positions))
         mask[positions[inside]] = True
-    return _subset(mask, "keep_top_per_class", {"fraction": fraction}, seed)
+    return _subset(mask, "keep_top_per_class", {"fraction": how["fraction"]}, seed)
 
 
-def mix_uniform(
-    score: ArrayLike, *, fraction: float, share: float, seed: int = 0, ids: ArrayLike | None = None
-) -> Subset:
+def mix_uniform(score: ArrayLike, *, share: float, **how: Unpack[How]) -> Subset:
     """Keep ⌊k·⌊αN⌋⌋ examples from the top, the others uniformly from what remains (k = share)."""
-    s, names = _check(score, ids)
-    count = count_of(fraction, s.size)
-    from_top = part_of(share, count, "share")
+    s, count, seed, names = _check(score, **how)
+    from_top = validate.part_of(share, count, "share")
     mask = top_mask(s, from_top, seed=seed, ids=names)
     mask[_uniform(np.flatnonzero(~mask), count - from_top, seed=seed, ids=names)] = True
-    return _subset(mask, "mix_uniform", {"fraction": fraction, "share": share}, seed)
+    return _subset(mask, "mix_uniform", {"fraction": how["fraction"], "share": share}, seed)
 
 
-def stratify(
-    score: ArrayLike,
-    *,
-    fraction: float,
-    bins: int = 50,
-    drop: float = 0.0,
-    seed: int = 0,
-    ids: ArrayLike | None = None,
-) -> Subset:
+def stratify(score: ArrayLike, *, bins: int = 50, drop: float = 0.0, **how: Unpack[How]) -> Subset:
     """Spread ⌊αN⌋ examples evenly over the score's range (Zheng et al. 2023, coverage-centric).
 
     Drops the ⌊drop·N⌋ lowest scores, cuts the rest into bins of equal width and hands the budget
     out from the smallest bin upward, uniformly at random inside a bin.
     """
-    s, names = _check(score, ids)
-    count, bins = count_of(fraction, s.size), check_count(bins, "bins", at_least=1)
+    s, count, seed, names = _check(score, **how)
+    bins = validate.check_count(bins, "bins", 1)
     positions = _without_lowest(s, drop, "drop", count, seed, names)
     bin_of = _equal_width(s[positions], bins)
     filled, sizes = np.unique(bin_of, return_counts=True)
@@ -116,7 +90,7 @@ def stratify(
         take = min(int(sizes[b]), budget // (filled.size - done))
         mask[_uniform(positions[bin_of == filled[b]], take, seed=seed, ids=names)] = True
         budget -= take
-    parameters = {"fraction": fraction, "bins": bins, "drop": drop}
+    parameters = {"fraction": how["fraction"], "bins": bins, "drop": drop}
     return _subset(mask, "stratified", parameters, seed)
 
 
@@ -143,7 +117,7 @@ def share_out(sizes: list[int], count: int) -> list[int]:
 def _without_lowest(
     score: NDArray[np.float64], share: Any, name: str, count: int, seed: int, ids: Ids
 ) -> NDArray[np.int64]:
-    left = score.size - part_of(share, score.size, name)
+    left = score.size - validate.part_of(share, score.size, name)
     if left < count:
         raise InputError(
             f"{name} = {float(share):.6g} leaves {left} of {score.size} examples, fewer than the "
@@ -170,10 +144,13 @@ def _equal_width(score: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     return np.minimum((score - low) / (high - low) * bins, bins - 1).astype(np.int64)
 
 
-def _check(score: ArrayLike, ids: ArrayLike | None) -> tuple[NDArray[np.float64], Ids]:
-    s = check_score(score)
+def _check(
+    score: ArrayLike, fraction: float, seed: int = 0, ids: ArrayLike | None = None
+) -> tuple[NDArray[np.float64], int, int, Ids]:
+    s = validate.check_score(score)
     # Without ids the positions serve, and only those of the few that need a hash are written out.
-    return s, None if ids is None else check_ids(ids, s.size)
+    names = None if ids is None else validate.check_ids(ids, s.size)
+    return s, validate.count_of(fraction, s.size), seed, names
 
 
 def _subset(
@@ -181,7 +158,7 @@ def _subset(
 ) -> Subset:
     indices = np.flatnonzero(mask)
     indices.flags.writeable = False
-    parameters = {k: v if k == "bins" else float(exact(v, k)) for k, v in shares.items()}
+    parameters = {k: v if k == "bins" else float(validate.exact(v, k)) for k, v in shares.items()}
     return Subset(
         indices, rule, parameters | {"seed": check_seed(seed)}, total=mask.size, tied=tied
     )

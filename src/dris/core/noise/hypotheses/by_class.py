@@ -100,10 +100,7 @@ def fit_by_class(evidence: Evidence, prior: float) -> None:
 
 
 def gain_by_fitting(counts: Floats) -> float:
-    """By how much the matrix of these counts explains them better than one drawn beforehand.
-
-    In log-likelihood: a class's rate is drawn, then which classes its errors go to, mostly few.
-    """
+    """By how much, in log-likelihood, the matrix of these counts beats one drawn beforehand."""
     from scipy.special import betaln, gammaln
 
     classes, own = len(counts), np.diag(counts)

@@ -89,7 +89,7 @@ def fit_calibration(
     """Maximise the likelihood of labels with these chances (N, S) under each true class.
 
     Returns the negative log-likelihood, the ridge included, and the parameters. Inside, classes
-    come before rows: sums over classes then run along memory.
+    come before rows, so that sums over them run along memory.
     """
     models, rows, columns = logs.shape
     flat = np.ascontiguousarray(logs.transpose(0, 2, 1)).reshape(models, -1)

@@ -78,14 +78,11 @@ class Evidence:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the views predict labels no better than their frequencies do.
-
-        By chance alone each parameter of the calibration gains half a unit of log-likelihood, and a
-        lucky set more.
-        """
+        """Whether the views predict labels hardly better than their frequencies do."""
         counts = np.bincount(self.labels, minlength=self.views.classes)
         share = (counts + 1) / (counts.sum() + counts.size)
         blind = -float((counts * np.log(share)).sum())
+        # By chance alone each parameter gains half a unit of log-likelihood.
         return blind - self.fitted[0].cost < self.shape.size / 2 + LUCK
 
     def fit(
@@ -137,10 +134,7 @@ class Evidence:
 
 
 def log_clearness(eta: Floats, views: Views) -> float:
-    """The logarithm of how likely a data set has classes as clear as these.
-
-    With many classes, which do not stand in columns of their own, all rows are taken together.
-    """
+    """The logarithm of how likely a data set has classes as clear as these."""
     if views.columns is not None:
         eta = eta.max(axis=1, keepdims=True)
     sizes = np.maximum(MIN_SUREST_ROWS, np.rint(SUREST * eta.sum(axis=0))).astype(int)
