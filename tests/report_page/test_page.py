@@ -175,7 +175,7 @@ def test_what_is_not_measured_draws_no_chart():
     full = render(made())
     assert 'id="contamination"' in full
     assert 'id="contamination"' not in text
-    assert "No checks" in text
+    assert "no checks" in text
 
 
 @cache
