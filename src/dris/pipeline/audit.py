@@ -1,9 +1,9 @@
 """A random audit on disk: draw examples for a person to check, and read the limit they prove.
 
-The CSV file is for the person. What was drawn from what is sealed in a JSON file of the same name
-beside it or, in the page's export, in the CSV file's sixth heading: without it, or when the two
-disagree, there is no limit. The page's export and the review app's are CSV files of the same kind:
-five columns, then whatever helps to look at the example.
+The CSV file is for the person: five columns, then whatever helps to look at the example, as in the
+exports of the page and the review app. What was drawn from what is sealed in a JSON file of the
+same name beside it or, in the page's export, in the CSV file's sixth heading: without it, or when
+the two disagree, there is no limit.
 """
 
 import csv
@@ -59,10 +59,10 @@ def write_audit(
     delta: float = 0.05,
     writer: Writer | None = None,
 ) -> AuditDraw:
-    """Draw examples of what was kept and write both files.
+    """Draw examples of what was kept and write both files, without suggestions that sway a person.
 
-    The proxies' suggestion is not shown, so that it cannot sway the person. `n` are drawn, 60
-    unless given, or as many as it takes to prove `limit`, even if `expect_wrong` of them are wrong.
+    `n` are drawn, 60 unless given, or as many as it takes to prove `limit`, even if `expect_wrong`
+    of them are wrong.
     """
     if n is not None and limit is not None:
         raise InputError("n and limit both say how many to check; pass one of them")
@@ -140,7 +140,13 @@ def read_audit(path: Path) -> AuditLimit:
             f"{one_line(left[0])}; an audit that stopped early has no limit, so check them all "
             "(unsure where it cannot be told)"
         )
-    _refuse_changed_data(note, path)
+    files = [Path(file) for file in note["files"]]
+    there = bool(files) and all(file.is_file() for file in files)
+    if there and fingerprint_of(files) != note["fingerprint"]:
+        raise InputError(
+            f"{files[0]} has changed since {path.name} was drawn from it, so the limit would "
+            "not be about it; draw again"
+        )
     wrong = sum(line.answer != "right" for line in answers)
     return audit_limit(size=note["size"], checked=len(drawn), wrong=wrong, delta=note["delta"])
 
@@ -166,16 +172,6 @@ def _note(path: Path) -> dict[str, Any]:
     return note
 
 
-def _refuse_changed_data(note: dict[str, Any], path: Path) -> None:
-    files = [Path(file) for file in note["files"]]
-    there = bool(files) and all(file.is_file() for file in files)
-    if there and fingerprint_of(files) != note["fingerprint"]:
-        raise InputError(
-            f"{files[0]} has changed since {path.name} was drawn from it, so the limit would "
-            "not be about it; draw again"
-        )
-
-
 def _seal(note: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
 
@@ -196,16 +192,9 @@ class AnswerLine:
 
 
 def read_answers(path: str | Path) -> list[AnswerLine]:
-    r"""The answers in a file; lines without one are left out, further columns are not read.
+    """The answers in a file; lines without one are left out, further columns are not read.
 
     The apostrophe that keeps a spreadsheet from taking a cell for a formula is taken off.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "review.csv")
-    ...     _ = file.write_text("id,given,suggested,answer,corrected\n'-7,cat,dog,wrong,dog\n")
-    ...     read_answers(file)
-    [AnswerLine(id='-7', given='cat', suggested='dog', answer='wrong', corrected='dog')]
     """
     path = Path(path)
     header, *lines = _lines(path)
@@ -223,17 +212,13 @@ def read_answers(path: str | Path) -> list[AnswerLine]:
             raise InputError(f"{where}: answer must be {allowed} or empty, got {line.answer!r}")
         if line.id in seen:
             raise InputError(f"{where}: id {line.id!r} occurs twice; keep one line")
-        label = one_line(repr(line.corrected))
+        said = (
+            f"{where}: the label is {line.answer} and corrected to {one_line(repr(line.corrected))}"
+        )
         if line.corrected and line.answer in ("right", "unsure"):
-            raise InputError(
-                f"{where}: the label is {line.answer} and corrected to {label}; only a wrong "
-                "label has a correction"
-            )
+            raise InputError(f"{said}; only a wrong label has a correction")
         if line.answer == "wrong" and line.corrected == line.given:
-            raise InputError(
-                f"{where}: the label is wrong and corrected to {label}, the label it has; "
-                "call it right, or give another label"
-            )
+            raise InputError(f"{said}, the label it has; call it right, or give another label")
         seen.add(line.id)
         if line.answer:
             answers.append(line)
@@ -243,14 +228,9 @@ def read_answers(path: str | Path) -> list[AnswerLine]:
 def answer_sheet(
     rows: Sequence[tuple[str, ...]], shown: Mapping[str, Sequence[str]] | None = None
 ) -> bytes:
-    r"""A file for a person to fill in: id, given and suggested label, answer, correction, columns.
-
-    >>> answer_sheet([("-7", "cat", "dog", "", "")], {"path": ["a.png"]})
-    b"id,given,suggested,answer,corrected,path\r\n'-7,cat,dog,,,a.png\r\n"
-    """
+    """A file for a person to fill in: id, given and suggested label, answer, correction, columns."""
     out = io.StringIO()
-    writer = csv.writer(out)
-    columns = shown or {}
+    writer, columns = csv.writer(out), shown or {}
     writer.writerow([*COLUMNS, *map(guard_text, columns)])
     for place, row in enumerate(rows):
         more = (values[place] for values in columns.values())
@@ -264,9 +244,9 @@ def _lines(path: Path) -> list[list[str]]:
         raise InputError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
     text = text_in(path).removeprefix("sep=;").lstrip("\r\n")
     first = re.match(r'"?id"?([;,\t|])', text, re.IGNORECASE)
-    separator = first[1] if first else ","
+    how: Any = {"delimiter": first[1] if first else ",", "strict": True}
     try:
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+        lines = list(csv.reader(io.StringIO(text, newline=""), **how))
     except csv.Error as error:
         raise InputError(f"{path}: not a CSV file ({error}); export it again") from None
     if not lines or tuple(map(str.casefold, lines[0][: len(COLUMNS)])) != COLUMNS:

@@ -1,4 +1,4 @@
-"""Everything that decides the result, beside the data: the same for every door."""
+"""What decides the result beside the data: the same for every door."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +17,13 @@ class Settings:
     Attributes:
         proxies: K.
         epochs: Passes over the data, at most.
-        folds: Each proxy of the stacked kind is as many models, each of which leaves a fold out,
-            so that every example is also judged by models that never saw it; None for none.
+        folds: Each stacked proxy is as many models, each of which leaves a fold out; None for none.
         scored_epoch: Where scores look; by itself where the loss on held-out rows is smallest,
-            and training stops soon after; without folds after half of the epochs.
+            without folds after half of the epochs.
         models: Names of models, or classifiers of scikit-learn, dealt out to the proxies; chosen
             by the data when empty. A recipe can hold names only.
-        encoder: Of pictures, by its name or NAME:MODEL, fetched where its weights are not on this
-            machine; unless named the first that is whole here, if any; "none" for small CNNs.
+        encoder: Of pictures, by its name or NAME:MODEL, fetched where its weights are not here;
+            unless named the first whose are; "none" for small CNNs.
         seed: Of every random stream.
         canaries: Kinds of canaries, the first one for the checks; no certificate without any.
         matrix: Of the kind "matrix": the share of each true class (row) given each label.

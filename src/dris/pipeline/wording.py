@@ -1,8 +1,4 @@
-"""The decision in words: each fact once, for the terminal, the page and everything else.
-
-`facts` is what can be said of a decision, by name and in the order of reading: the terminal, the
-page, `print` and JSON all show these. The page's own labels are in its template.
-"""
+"""The decision in words: each fact once, for the terminal, the page, `print` and JSON."""
 
 import re
 import shlex
