@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dris.cli.recipes import recipe_text
+from dris.cli.data_options import recipe_text
 from made_people import write_people
 
 FAST = ["--epochs", "3", "--workers", "1", "--skip-harm-check", "--no-report"]

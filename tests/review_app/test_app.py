@@ -12,7 +12,7 @@ from dris.core.errors import InputError
 from dris.data.reader import read_data
 from dris.data.writer import Writer
 from dris.review_app.journal import Journal
-from dris.review_app.server import listen_on
+from dris.review_app.review import listen_on
 from dris.review_app.session import Finish, ReviewSession
 from dris.review_app.worklist import worklist_of
 from made_review import made_decision, made_session

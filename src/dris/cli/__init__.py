@@ -4,9 +4,9 @@ Exit codes: 0 done, 1 an input breaks a rule (one sentence on stderr), 2 wrong u
 70 an error of dris itself (--debug shows where), 130 interrupted. `dris check` answers by 0, 1 and
 2, so that 3 stands for either mistake there.
 
-In reading order: `data_options` (what all commands about data share), `recipes` (the options of a
-run as a file), `data_commands` (all that read data), `output`. Here stand how help reads (groups,
-panels, one line an option), the other commands, and how an error ends.
+In reading order: `data_options` (what all commands about data share, and the options of a run as a
+file), `data_commands` (all that read data), `output`. Here stand how help reads (groups, panels,
+one line an option), the other commands, and how an error ends.
 """
 
 import io
@@ -30,6 +30,8 @@ from dris.cli.output import (
     showing_notes,
     signals_as_ctrl_c,
 )
+from dris.core.errors import MEMORY, InputError, as_options, describe_error
+from dris.core.sanitize import Printable, printable, under
 
 # How torch, threads and forks word it, which raise no MemoryError.
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|out of memory|can't start new thread", re.I)
@@ -257,7 +259,6 @@ def runs(
     from rich.console import Console
     from rich.table import Table
 
-    from dris.core.sanitize import printable, under
     from dris.learn.store.run_store import Store
 
     held = Store(store)
@@ -326,8 +327,6 @@ def main() -> None:
 
 def guarded_main(app: typer.Typer, name: str = "dris") -> None:
     """Run a command; a broken rule is one sentence and exit code 1, never a traceback."""
-    from dris.core.sanitize import Printable
-
     open_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # δ and ± on a pipe that knows neither become "?"
         if isinstance(stream, io.TextIOWrapper):
@@ -372,9 +371,6 @@ def warn_of_little_memory(name: str) -> None:
 
 def _outcome(error: Exception) -> tuple[int, str]:
     """The exit code and the one line for whatever went wrong."""
-    from dris.core.errors import MEMORY, InputError, as_options, describe_error
-    from dris.core.sanitize import printable
-
     behind: list[BaseException] = [error]
     while (next_ := behind[-1].__cause__ or behind[-1].__context__) and next_ not in behind:
         behind.append(next_)

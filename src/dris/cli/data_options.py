@@ -1,11 +1,14 @@
 """The options that all commands about data share, and the steps that these begin with."""
 
 import inspect
+import json
 import shlex
 import sys
+import tomllib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -13,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from dris.cli.output import Output
-from dris.cli.recipes import Config, recipe_data, recipe_text
-from dris.core.errors import InputError
+from dris.core.errors import InputError, command_words
+from dris.core.sanitize import printable
 
 if TYPE_CHECKING:
     from dris.data.labelled import LabelledData, ReadOptions
@@ -22,6 +25,126 @@ if TYPE_CHECKING:
     from dris.learn.engines.tasks import Engine
     from dris.pipeline.decision import Decision
     from dris.pipeline.settings import Settings
+
+_ABOUT = ("dris", "command")  # what a recipe says of itself
+_NOT_KEPT = ("force", "verbose", "quiet", "as_json", "config")  # of the moment, not of the result
+_TYPED = {"records": "from", "form": "as", "tool": "as", "take": "import", "give": "export"}
+
+
+def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
+    """The options of a run as TOML; what has no value is left out.
+
+    >>> print(recipe_text("clean", {"label": "y", "seed": 0, "id": None}, Path("clean.toml")))
+    # To do it again: dris clean --config clean.toml
+    dris = "0.1.0"
+    command = "clean"
+    label = "y"
+    seed = 0
+    <BLANKLINE>
+    """
+    from dris import __version__
+
+    values = {"dris": __version__, "command": command, **options}
+    lines = [f"# To do it again: dris {command} --config {path}"]
+    for name, value in values.items():
+        if value is not None and value != [] and name not in _NOT_KEPT:
+            lines.append(f"{_TYPED.get(name, name)} = {_toml(value)}")
+            try:
+                lines[-1].encode()
+            except UnicodeEncodeError:
+                why = f"{lines[-1]!a} holds bytes that are no text in UTF-8; use another name"
+                raise InputError(why) from None
+    return "\n".join(lines) + "\n"
+
+
+def read_recipe(path: Path, known: set[str], command: str | None) -> dict[str, Any]:
+    """The options in a file, by their names; what this command cannot take is an error."""
+    values = _values_in(path)
+    theirs = printable(str(values.get("command", command)))
+    if theirs != command:
+        raise InputError(
+            f"--config {path} is the recipe of dris {theirs}; type dris {theirs} --config {path}, "
+            "or take the line of its command out"
+        )
+    names = {typed: name for name, typed in _TYPED.items() if name in known}
+    own = {name: value for name, value in values.items() if name not in _ABOUT}
+    options = {names.get(name, name.replace("-", "_")): value for name, value in own.items()}
+    for name, value in options.items():
+        if isinstance(value, dict):
+            raise InputError(f"--config {path}: [{name}] is a table; options stand at the top")
+        if name not in known:
+            near = get_close_matches(name, sorted(known), 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(f"--config {path}: this command has no option {name!r}{meant}")
+    return options
+
+
+def recipe_data(path: Path | None) -> list[Path]:
+    """The data that a file names: not every version of typer takes those as defaults."""
+    named = [] if path is None else _values_in(path).get("data", [])
+    named = [named] if isinstance(named, str) else named
+    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
+        raise InputError(f"--config {path}: data must be the path of a file, or a list of paths")
+    return [Path(one) for one in named]
+
+
+def _values_in(path: Path) -> dict[str, Any]:
+    from dris.data.files import reading
+
+    with reading(path, "file of options"):
+        text = path.read_bytes()
+    try:
+        return tomllib.loads(text.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InputError(f"--config {path} is not TOML: it is no text") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--config {path} is not TOML: {printable(error)}") from None
+
+
+def _take(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Let a file give the defaults of what is not typed."""
+    if path is not None and not ctx.resilient_parsing:
+        recipe_data(path)
+        parameters = ctx.command.params
+        many = {str(p.name): p.nargs == -1 or getattr(p, "multiple", False) for p in parameters}
+        options = read_recipe(path, many.keys() - set(_NOT_KEPT), ctx.command.name)
+        typed = {name: _as_typed(path, name, value, many[name]) for name, value in options.items()}
+        ctx.default_map = {**(ctx.default_map or {}), **typed}
+    return path
+
+
+def _as_typed(path: Path, name: str, value: Any, many: bool = False) -> Any:
+    """A value as it would be typed, so that typer parses it: not every version does any other."""
+    if many and isinstance(value, list):
+        return [_as_typed(path, name, one) for one in value]
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise InputError(f"--config {path}: {_TYPED.get(name, name)} must be a single value")
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        callback=_take,
+        is_eager=True,
+        help="Options as OUT/COMMAND.toml has them.",
+    ),
+]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# -- the options of a run as a file ----------------------------------------------------------------
 
 # The options that say how data is read.
 READING = (
@@ -152,8 +275,7 @@ class DataOptions:
     @property
     def title(self) -> str:
         """What to call the data."""
-        paths = self.data or self.records or [Path("data")]
-        return paths[0].resolve().name
+        return (self.data or self.records or [Path("data")])[0].resolve().name
 
     @property
     def output(self) -> Output:
@@ -162,8 +284,6 @@ class DataOptions:
 
     def step(self, *words: str | Path, written: "LabelledData | None" = None) -> str:
         """The command of a next step, which reads data as this one did, or what it `written`."""
-        from dris.core.errors import command_words
-
         asked = {name: getattr(self, name) for name in READING[1:]}
         if written is not None and written.origin.format == "npy":
             named = {name: asked[name] for name in ("label", "id", "group", "trusted")}
@@ -239,43 +359,34 @@ class DataOptions:
         matrix = None
         if self.matrix is not None and data is not None:
             matrix = read_matrix(self.matrix, data.classes)
+        same = ("proxies", "epochs", "scored_epoch", "encoder", "seed", "at_most")
         return Settings(
-            proxies=self.proxies,
-            epochs=self.epochs,
+            **{name: getattr(self, name) for name in same},
             folds=self.folds or None,
-            scored_epoch=self.scored_epoch,
             models=names_in(self.model),
-            encoder=self.encoder,
-            seed=self.seed,
             canaries=tuple(k for k in kinds if k != "matrix" or matrix is not None),
             matrix=matrix,
-            at_most=self.at_most,
         )
 
     def connect(self) -> "Engine":
         """Where proxies train, once it can be reached."""
         return engine_of(self.engine, self.address, self.cpus, self.gpus, self.device)
 
-    def read_imported(self, data: "LabelledData") -> dict[str, Any]:
-        """What --from names, by the parameter of the verbs that takes it."""
-        from dris.data.foreign_records import import_records
-        from dris.pipeline.probabilities import read_probabilities
-
-        if not self.records:
-            return {}
-        probabilities = read_probabilities(self.records, data.names)
-        if probabilities is not None:
-            return {"probabilities": probabilities}
-        return {"dynamics": import_records(self.records)}
-
     def decide(
         self, verb: "Callable[..., Decision]", data: "LabelledData", **how: Any
     ) -> "tuple[Decision, dict[str, int]]":
         """The decision of a verb, and how many proxies were trained, found or imported."""
+        from dris.data.foreign_records import import_records
         from dris.learn.engines.processes import bar, give_back_memory
         from dris.learn.store.run_store import Store
+        from dris.pipeline.probabilities import read_probabilities
 
-        imported = self.read_imported(data)
+        imported: dict[str, Any] = {}
+        if self.records:
+            probabilities = read_probabilities(self.records, data.names)
+            imported = {"probabilities": probabilities}
+            if probabilities is None:
+                imported = {"dynamics": import_records(self.records)}
         store = Store(self.store or self.out / "runs")
         try:
             with bar("proxies") as progress, warnings.catch_warnings(record=True) as caught:

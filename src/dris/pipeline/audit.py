@@ -228,7 +228,7 @@ def read_answers(path: str | Path) -> list[AnswerLine]:
 def answer_sheet(
     rows: Sequence[tuple[str, ...]], shown: Mapping[str, Sequence[str]] | None = None
 ) -> bytes:
-    """A file for a person to fill in: id, given and suggested label, answer, correction, columns."""
+    """A file for a person to fill in: id, labels, answer and correction, then other columns."""
     out = io.StringIO()
     writer, columns = csv.writer(out), shown or {}
     writer.writerow([*COLUMNS, *map(guard_text, columns)])
