@@ -152,11 +152,7 @@ class AnsweringCommand(PanelledHelp):
 def sort_into(
     names: Iterable[str], groups: Mapping[str, tuple[str, ...]], rest: str
 ) -> Iterator[tuple[str, list[str]]]:
-    """The groups that have any of the names, each in its own order; what is in none comes last.
-
-    >>> list(sort_into(["b", "c", "a"], {"first": ("a", "b")}, "more"))
-    [('first', ['a', 'b']), ('more', ['c'])]
-    """
+    """The groups that have any of the names, each in its own order; what is in none comes last."""
     there = list(names)
     for title, members in groups.items():
         if present := [name for name in members if name in there]:

@@ -32,16 +32,7 @@ _TYPED = {"records": "from", "form": "as", "tool": "as", "take": "import", "give
 
 
 def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
-    """The options of a run as TOML; what has no value is left out.
-
-    >>> print(recipe_text("clean", {"label": "y", "seed": 0, "id": None}, Path("clean.toml")))
-    # To do it again: dris clean --config clean.toml
-    dris = "0.1.0"
-    command = "clean"
-    label = "y"
-    seed = 0
-    <BLANKLINE>
-    """
+    """The options of a run as TOML; what has no value is left out."""
     from dris import __version__
 
     values = {"dris": __version__, "command": command, **options}

@@ -251,11 +251,7 @@ def _mean(draws: Sequence[Any]) -> Any:
 
 
 def resample(rows: Positions, weights: Floats) -> Positions:
-    """As many rows, each about as often as its weight is of the mean weight.
-
-    >>> resample(np.arange(4), np.array([0.0, 1.0, 2.0, 1.0])).tolist()
-    [1, 2, 2, 3]
-    """
+    """As many rows, each about as often as its weight is of the mean weight."""
     ends = np.cumsum(weights) * (rows.size / weights.sum())
     times = np.diff(np.floor(ends + 0.5), prepend=0.0).astype(np.int64)
     return np.repeat(rows, times)

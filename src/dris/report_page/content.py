@@ -324,12 +324,7 @@ def shown_positions(
     *,
     most: int = MAX_SHOWN,
 ) -> NDArray[np.int64]:
-    """What a person is asked about, then a sample spread over the plane: every region gets some.
-
-    >>> x = np.array([0.1, 0.1, 0.9, 0.5])
-    >>> shown_positions(np.array([2]), x, np.zeros(4), np.arange(4), most=3).tolist()
-    [2, 1, 3]
-    """
+    """What a person is asked about, then a sample spread over the plane: every region gets some."""
     region = _regions(mean_rank) * REGIONS + _regions(rank_variance)
     lots = hashed_order(ids, seed=0)
     order = np.lexsort((lots, region))

@@ -376,11 +376,7 @@ def quantise(values: NDArray[np.float64], top: float) -> dict[str, str]:
 
 
 def pack_text(words: Sequence[str], *, budget: int) -> dict[str, Any]:
-    """Words without the beginning they share; cut in the middle where they exceed the budget.
-
-    >>> pack_text(["img/1.png", "img/22.png"], budget=100)
-    {'prefix': 'img/', 'words': ['1.png', '22.png'], 'cut': False}
-    """
+    """Words without the beginning they share; cut in the middle where they exceed the budget."""
     low, high = (min(words), max(words)) if len(words) > 1 else ("", "")
     same = takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False))
     prefix = "".join(a for a, _ in same)
