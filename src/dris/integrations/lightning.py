@@ -149,7 +149,9 @@ class RecordDynamics(Callback):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue with the recorder of a checkpoint."""
-        self.recorder.load_state_dict({name: _array(value) for name, value in state_dict.items()})
+        pairs = state_dict.items()
+        arrays = {n: np.array(v) if isinstance(v, list | Tensor) else v for n, v in pairs}
+        self.recorder.load_state_dict(arrays)
 
     def _look(self, module: LightningModule, batch: Any) -> tuple[Any, Any, Any]:
         batch = move_data_to_device(batch, module.device)
@@ -171,10 +173,6 @@ def _storable(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     return value.tolist() if value.dtype.kind == "U" else torch.from_numpy(value.copy())
-
-
-def _array(value: Any) -> Any:
-    return np.array(value) if isinstance(value, list | Tensor) else value
 
 
 # DistributedSampler's attributes can be written to; here they say what is so, and cannot.

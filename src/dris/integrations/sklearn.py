@@ -102,7 +102,12 @@ class RobustSelector(BaseEstimator):
         """
         _check_how(self.how, self.keep)
         x, given = _validate(self, X, y)
-        counts = _check_weights(sample_weight, x)
+        counts = np.asarray(_check_sample_weight(sample_weight, x, dtype=np.float64))
+        if counts.min() < 0 or not counts.any():
+            raise InputError(
+                "sample_weight must be 0 or more, and more somewhere, got "
+                f"{counts.min():g} to {counts.max():g}"
+            )
         at = np.flatnonzero(counts)
         self.classes_, labels = np.unique(given[at], return_inverse=True)
         models = self.model if isinstance(self.model, list | tuple) else (self.model,)
@@ -305,17 +310,6 @@ def _check_how(how: str, keep: float | None) -> None:
         raise InputError(f"how must be one of {', '.join(HOW)}, got {how!r}{near}")
     if how == "weights" and keep is not None:
         raise InputError("how='weights' uses every example; leave keep out, or take how='drop'")
-
-
-def _check_weights(sample_weight: Any, x: Any) -> NDArray[np.float64]:
-    """Return the weight of each example, 1 unless given."""
-    counts = _check_sample_weight(sample_weight, x, dtype=np.float64)
-    if counts.min() < 0 or not counts.any():
-        raise InputError(
-            f"sample_weight must be 0 or more, and more somewhere, got {counts.min():g} to "
-            f"{counts.max():g}"
-        )
-    return np.asarray(counts)
 
 
 def _rows(values: Any, kept: NDArray[np.int64]) -> Any:

@@ -130,7 +130,12 @@ def rank_shards(
         shards = tuple(replace(shard, path=shard.path.absolute()) for shard in shards)
     passes = Passes(shards, folder / SCRATCH, workers, progress, engine)
     writer = OWN.reading(*(shard.path for shard in shards))
-    _refuse_others(folder, plan, writer, force=force)
+    writer.refuse(folder / PLAN, folder / DONE, *_results(folder))
+    if _results(folder) and not force and not _is_known(folder, plan):
+        raise InputError(
+            f"{folder} holds scores of other shards or options; pass `force=True` to "
+            "replace them, or name another folder"
+        )
     with scratch(passes.folder, wait=False):
         remove_left(folder)
         if force or not _is_known(folder, plan):
@@ -215,15 +220,6 @@ def _plan(shards: Sequence[Shard], *, exact: bool, bits: int) -> bytes:
     one = shards[0]
     plan = {"format": FORMAT, "shards": files, "id": one.id, "losses": one.columns}
     return json.dumps({**plan, "exact": exact, "bits": bits}, sort_keys=True, indent=1).encode()
-
-
-def _refuse_others(folder: Path, plan: bytes, writer: Writer, *, force: bool) -> None:
-    writer.refuse(folder / PLAN, folder / DONE, *_results(folder))
-    if _results(folder) and not force and not _is_known(folder, plan):
-        raise InputError(
-            f"{folder} holds scores of other shards or options; pass `force=True` to "
-            "replace them, or name another folder"
-        )
 
 
 def _is_known(folder: Path, plan: bytes) -> bool:

@@ -27,7 +27,13 @@ class Batches:
     """Checks batches about N examples and remembers what must not change: labels and format."""
 
     def __init__(self, ids: int | ArrayLike, labels: ArrayLike | None) -> None:
-        self.ids = _ids_from(ids)
+        values = as_array(ids)
+        if values.ndim == 0:
+            values = np.arange(check_count(ids, "the number of examples", at_least=1))
+        if values.size == 0:
+            raise InputError("ids are empty; a recorder needs at least one example")
+        known = check_ids(values, len(values))
+        self.ids = read_only(known, known.dtype)
         self._positions = Positions(self.ids)
         self.labels: NDArray[np.int64] = np.full(len(self.ids), -1, dtype=np.int64)
         if labels is not None:
@@ -112,10 +118,9 @@ class Batches:
         if float(np.vdot(z, z)) < widest or float(z.max()) - float(z.min()) < widest:
             return
         rows = np.flatnonzero(~np.isfinite(z).all(axis=1))
+        what = f"logits must be less than {widest:.1e} apart"
         if rows.size:
             what = f"logits must be finite, those of id {self.ids[at[rows[0]]]!s} are not"
-        else:
-            what = f"logits must be less than {_WIDEST[dtype]:.1e} apart"
         raise InputError(f"{what} in epoch {epoch}; has the model diverged? lower its step size")
 
     def _check_targets(
@@ -154,16 +159,6 @@ class Batches:
                 f"{self.ids[batch.positions[bad[0]]]!s} are not in epoch {epoch}"
             )
         return np.asarray(lengths)
-
-
-def _ids_from(ids: int | ArrayLike) -> NDArray[Any]:
-    values = as_array(ids)
-    if values.ndim == 0:
-        values = np.arange(check_count(ids, "the number of examples", at_least=1))
-    if values.size == 0:
-        raise InputError("ids are empty; a recorder needs at least one example")
-    known = check_ids(values, len(values))
-    return read_only(known, known.dtype)
 
 
 def as_array(values: Any) -> NDArray[Any]:

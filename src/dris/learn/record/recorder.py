@@ -74,20 +74,16 @@ class Recorder:
         if scored_epoch is not None:
             scored_epoch = check_count(scored_epoch, "scored_epoch", at_least=1)
         elif record == "scored":
-            raise InputError(
-                'record="scored" needs scored_epoch=, the epoch whose snapshot is kept; '
-                "half of the epochs is usual"
-            )
+            raise InputError('record="scored" needs scored_epoch=; half of the epochs is usual')
         self.record, self.scored_epoch = record, scored_epoch
         self.gradient_norm, self.rival = bool(gradient_norm), bool(rival)
         self._batches = Batches(ids, labels)
+        self.ids = self._batches.ids  # in the order of the dynamics
         wanted = {"gradient_norm": gradient_norm, "rival": rival}
         every = tuple(c for c in TRAJECTORIES if c not in ON_DEMAND or wanted[c])
-        self._columns = {
-            "open": every if record == "all" else ("margin", "correct"),
-            "snapshot": every,
-        }
-        self._epoch = 1
+        followed = every if record == "all" else ("margin", "correct")
+        self._columns = {"open": followed, "snapshot": every}
+        self.epoch = 1  # that `update` writes to now
         self._buffers: dict[str, EpochBuffer] = {}  # of the open epoch, of the snapshot
         self._closed: list[EpochBuffer] = []  # record="scored": only those that still miss examples
         self._totals = TotalsAccumulator(1, len(self.ids))
@@ -96,16 +92,6 @@ class Recorder:
     def _options(self) -> dict[str, Any]:
         names = ("record", "scored_epoch", "gradient_norm", "rival")
         return {name: getattr(self, name) for name in names}
-
-    @property
-    def ids(self) -> NDArray[Any]:
-        """The ids of the examples, in the order of the dynamics."""
-        return self._batches.ids
-
-    @property
-    def epoch(self) -> int:
-        """The epoch that `update` writes to now, counted from 1."""
-        return self._epoch
 
     def update(self, ids: Any, logits: Any, targets: Any, features: Any = None) -> None:
         """Record a batch of any size, in any order: ids (B,), logits (B, C), targets (B,).
@@ -126,7 +112,7 @@ class Recorder:
 
     def _take(self, name: str, ids: Any, logits: Any, targets: Any, features: Any) -> None:
         """Add a batch to a buffer; an error in the batch changes nothing."""
-        batch = self._batches.check(ids, logits, targets, self._epoch)
+        batch = self._batches.check(ids, logits, targets, self.epoch)
         columns = self._columns[name]
         if ("gradient_norm" in columns) != (features is not None):
             call = "update" if name == "open" else name
@@ -135,25 +121,24 @@ class Recorder:
                 'they go with gradient_norm=True, into update when record="all" and into '
                 'snapshot when record="scored"'
             )
-        lengths = None
-        if features is not None:
-            lengths = self._batches.lengths(features, batch, self._epoch)
+        some = None if features is None else self._batches.lengths(features, batch, self.epoch)
         buffer = self._buffers.get(name)
         if buffer is None:
             buffer = EpochBuffer(len(self.ids), batch.logits.shape[1], columns, batch.dtype)
         twice = buffer.claim(batch.positions)
         if twice is not None:
             raise InputError(
-                f"id {self.ids[twice]!s} came twice in epoch {self._epoch}; "
+                f"id {self.ids[twice]!s} came twice in epoch {self.epoch}; "
                 "close each epoch with end_epoch(), and sample without replacement"
             )
         self._batches.remember(batch)
-        buffer.add(batch.positions, batch.labels, batch.logits, lengths)
+        buffer.add(batch.positions, batch.labels, batch.logits, some)
         self._buffers[name] = buffer
 
     def missing(self) -> NDArray[Any]:
         """The ids that the open epoch has not seen, in the order of `ids`."""
-        return self._missing(self._buffers.get("open"))
+        buffer = self._buffers.get("open")
+        return self.ids if buffer is None else self.ids[buffer.missing()]
 
     def end_epoch(self, *, allow_missing: bool = False) -> None:
         """Close the epoch; one that missed examples is an error naming them, and stays open.
@@ -171,7 +156,7 @@ class Recorder:
         self._batches.notice_labels()
         buffer.columns()  # works out what still waits, and frees its room
         self._closed.append(self._buffers.pop("open"))
-        self._epoch += 1
+        self.epoch += 1
         self._add_up()
 
     def _add_up(self) -> None:
@@ -180,11 +165,8 @@ class Recorder:
             columns = self._closed.pop(0).columns()
             self._totals.add(columns["margin"][None], columns["correct"][None])
 
-    def _missing(self, buffer: EpochBuffer | None) -> NDArray[Any]:
-        return self.ids if buffer is None else self.ids[buffer.missing()]
-
     def _refuse_gaps(self, buffer: EpochBuffer | None, what: str) -> None:
-        gaps = self._missing(buffer)
+        gaps = self.ids if buffer is None else self.ids[buffer.missing()]
         if len(gaps):
             more = ", …" if len(gaps) > 5 else ""
             raise InputError(
@@ -195,10 +177,10 @@ class Recorder:
 
     def dynamics(self) -> Dynamics:
         """The closed epochs as the `Dynamics` of one proxy; a summary of record="scored"."""
-        first = self._epoch - len(self._closed)
+        first = self.epoch - len(self._closed)
         for e, buffer in enumerate(self._closed, first):
             self._refuse_gaps(buffer, f"epoch {e}")
-        if self._epoch == 1:
+        if self.epoch == 1:
             raise InputError("nothing recorded yet; close an epoch with end_epoch()")
         given: dict[str, Any] = {"labels": self._batches.labels.copy(), "ids": self.ids}
         if self.record == "all":
@@ -208,12 +190,11 @@ class Recorder:
             return Dynamics.from_arrays(**given, scored_epoch=self.scored_epoch)
         snapshot = self._buffers.get("snapshot")
         scored = self.scored_epoch or 0
-        if snapshot is None or self._epoch <= scored:
+        if snapshot is None or self.epoch <= scored:
             raise InputError(
-                f"epoch {self.scored_epoch}, the scored one, is not closed yet: "
-                f"this is epoch {self._epoch}"
+                f"epoch {scored}, the scored one, is not closed yet: this is epoch {self.epoch}"
             )
-        self._refuse_gaps(snapshot, f"the snapshot of epoch {self.scored_epoch}")
+        self._refuse_gaps(snapshot, f"the snapshot of epoch {scored}")
         given |= {n: column[None, None].copy() for n, column in snapshot.columns().items()}
         kept = Dynamics.from_arrays(**given, epochs=[scored])
         # Picking copies: what is added up later must not reach dynamics handed out before.
@@ -225,7 +206,7 @@ class Recorder:
         state = {
             **self._options,
             "format": FORMAT,
-            "epoch": self._epoch,
+            "epoch": self.epoch,
             "classes": about.classes,
             "dtype": None if about.dtype is None else about.dtype.name,
             "ids": self.ids,
@@ -249,16 +230,15 @@ class Recorder:
         try:
             groups = _group(state, len(self.ids))
             totals = TotalsAccumulator.resume(groups["totals"])
-            closed = [
-                self._restore("open", state, {n: a[e] for n, a in groups["closed"].items()})
-                for e in range(len(groups["closed"]["seen"]) if "closed" in groups else 0)
-            ]
+            old = groups.get("closed", {"seen": ()})
+            each = [{n: a[e] for n, a in old.items()} for e in range(len(old["seen"]))]
+            closed = [self._restore("open", state, arrays) for arrays in each]
             buffers = {n: self._restore(n, state, groups[n]) for n in _BUFFERS if n in groups}
             epoch = int(state["epoch"])
             self._batches.resume(state["labels"], state["classes"], state["dtype"])
         except KeyError as lacking:
             raise InputError(f"this recorder state is not whole, it lacks {lacking}") from None
-        self._epoch, self._totals, self._closed, self._buffers = epoch, totals, closed, buffers
+        self.epoch, self._totals, self._closed, self._buffers = epoch, totals, closed, buffers
 
     def _restore(
         self, name: str, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
@@ -300,15 +280,15 @@ class Recorder:
     def _absorb(self, part: "Recorder", k: int) -> None:
         """Fill the gaps with what `part`, which nobody else holds, has seen."""
         mine, its = self._totals.state(), part._totals.state()
-        if self._epoch != part._epoch or any(not np.array_equal(mine[n], its[n]) for n in mine):
+        if self.epoch != part.epoch or any(not np.array_equal(mine[n], its[n]) for n in mine):
             raise InputError(
-                f"recorder {k} cannot be merged: it is in epoch {part._epoch}, this one in epoch "
-                f"{self._epoch}, or their sums differ; merge all of them after the same epochs"
+                f"recorder {k} cannot be merged: it is in epoch {part.epoch}, this one in epoch "
+                f"{self.epoch}, or their sums differ; merge all of them after the same epochs"
             )
         self._batches.absorb(part._batches, k)
-        first = self._epoch - len(self._closed)
-        both = list(zip(range(first, self._epoch), self._closed, part._closed, strict=True))
-        for name, epoch in zip(_BUFFERS, (self._epoch, self.scored_epoch or 0), strict=True):
+        first = self.epoch - len(self._closed)
+        both = list(zip(range(first, self.epoch), self._closed, part._closed, strict=True))
+        for name, epoch in zip(_BUFFERS, (self.epoch, self.scored_epoch or 0), strict=True):
             if name in self._buffers and name in part._buffers:
                 both.append((epoch, self._buffers[name], part._buffers[name]))
         for epoch, a, b in both:

@@ -75,7 +75,10 @@ class Store:
     def __init__(self, root: str | Path | None = None) -> None:
         if root is not None and not str(root):
             raise InputError("the store must be a folder, got an empty name; name one")
-        self.root = Path(root) if root is not None else _default_root()
+        if root is None and not (root := os.environ.get("DRIS_STORE")):
+            cache = os.environ.get("XDG_CACHE_HOME")
+            root = (Path(cache) if cache else Path.home() / ".cache") / "dris" / "runs"
+        self.root = Path(root)
         if self.root.exists() and not self.root.is_dir():
             raise InputError(f"the store must be a folder, {self.root} is a file; name another one")
         self.tally = Tally()
@@ -153,13 +156,6 @@ def fingerprint(*arrays: ArrayLike) -> str:
                 block = np.ascontiguousarray(rows[start : start + step])
                 digest.update(block.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
-
-
-def _default_root() -> Path:
-    if given := os.environ.get("DRIS_STORE"):
-        return Path(given)
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "dris" / "runs"
 
 
 def _name_of(key: Mapping[str, Any], format: int) -> str:
