@@ -5,7 +5,7 @@ training data's mean and deviation.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,26 +15,11 @@ from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset, default_collate
 
 from dris.learn.record.batches import divisor_of
+from dris.learn.trainers.job import Positions
 
 PADDING = 4  # pixels of reflected border that crops are cut from
 _ROWS = 4096  # normalised at once
-Positions = NDArray[np.int64]
 _Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
-class Source(Protocol):
-    """What the loop asks of data."""
-
-    shape: tuple[int, ...]
-
-    def __len__(self) -> int:
-        """N, the number of examples."""
-
-    def batches(self, positions: Sequence[Positions]) -> Iterator[Tensor]:
-        """One normalised float batch on the device for each array of positions."""
-
-    def like(self, x: Any) -> "Source":
-        """Other examples, prepared as these are."""
 
 
 class TensorSource:
@@ -111,6 +96,9 @@ def as_floats(batch: Tensor) -> Tensor:
     """In the layout of `TensorSource`: the same values then give the same bits."""
     x = batch.to(torch.float32)
     return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
+
+
+Source = TensorSource | DatasetSource
 
 
 def on_device(batches: Sequence[Positions], device: torch.device) -> tuple[Tensor, ...]:

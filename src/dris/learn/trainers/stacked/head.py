@@ -1,6 +1,6 @@
 """Small heads on a table of features: linear, or with one hidden layer; by name or width."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -85,28 +85,22 @@ def train_on(
     rows: Sequence[Positions],
     *,
     head: Head,
-    recipe: Recipe = RECIPE,
     seed: int = 0,
-    tick: Callable[[], None] = lambda: None,
 ) -> Stack:
     """A stack with a model for each set of rows, trained on it, all from the same weights.
 
-    All take as many steps as one on the most rows takes in `recipe.epochs` epochs, or 250: fewer
-    rows are seen more often, as in the paper. `x` is as `as_features` prepares it.
+    All take as many steps as one on the most rows takes in 15 epochs, or 250: fewer rows are seen
+    more often, as in the paper. `x` is as `as_features` prepares it.
     """
-    most = max(len(at) for at in rows)
-    steps = -(-most // recipe.batch_size)
-    recipe = replace(recipe, epochs=max(recipe.epochs, -(-MIN_STEPS // steps)))
-    schedules = [
-        Passes(_repeat(at, most, seed), recipe.batch_size, seed, ("rows", len(at))) for at in rows
-    ]
+    most, batch = max(len(at) for at in rows), RECIPE.batch_size
+    epochs = max(RECIPE.epochs, -(-MIN_STEPS // -(-most // batch)))
+    passes = [Passes(_repeat(at, most, seed), batch, seed, ("rows", len(at))) for at in rows]
+    how: dict[str, Any] = {"hidden": head.hidden, "seed": seed, "streams": [("rows",)] * len(rows)}
     with threadpool_limits(limits=1):
-        streams = [("rows",)] * len(rows)
-        how: dict[str, Any] = {"hidden": head.hidden, "seed": seed}
-        stack = Stack(x, labels, classes, recipe, streams=streams, schedules=schedules, **how)
-        for epoch in range(1, recipe.epochs + 1):
+        recipe = replace(RECIPE, epochs=epochs)
+        stack = Stack(x, labels, classes, recipe, schedules=passes, **how)
+        for epoch in range(1, epochs + 1):
             stack.train_epoch(epoch)
-            tick()
     return stack
 
 
