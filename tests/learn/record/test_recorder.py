@@ -98,7 +98,7 @@ def test_every_order_and_batch_size_gives_the_dynamics_of_the_whole(dtype, class
 
 
 def test_a_batch_wider_than_the_queue_is_worked_out_in_parts(monkeypatch):
-    monkeypatch.setattr("dris.learn.record.epoch_buffer._WAITING", 20)
+    monkeypatch.setattr("dris.learn.record.batches._WAITING", 20)
     z, y = made_up()
     for size in (1, 5, 6, 7, 40):
         assert_same(fed(Recorder(len(y)), z, y, size).dynamics(), Dynamics.from_logits(z[None], y))

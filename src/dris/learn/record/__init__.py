@@ -1,4 +1,4 @@
 """Dynamics from anybody's training loop.
 
-In reading order: `recorder` (the class), `batches` (each checked once), `epoch_buffer` (one epoch).
+In reading order: `recorder` (the class), `batches` (each checked once, and one epoch of them).
 """

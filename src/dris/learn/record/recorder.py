@@ -28,8 +28,7 @@ from dris.core.dynamics.columns import ON_DEMAND, TRAJECTORIES, Column, TotalsAc
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.validate import check_count
-from dris.learn.record.batches import Batches
-from dris.learn.record.epoch_buffer import EpochBuffer
+from dris.learn.record.batches import Batches, EpochBuffer
 
 FORMAT = 1
 _RECORDS = ("all", "scored")
