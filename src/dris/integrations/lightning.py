@@ -37,6 +37,7 @@ from dris.integrations.passes import (
     rank_and_size,
     record_pass,
 )
+from dris.learn.record.batches import as_array
 from dris.learn.record.recorder import Recorder
 from dris.learn.trainers.networks.samplers import ImportanceSampler
 
@@ -150,7 +151,7 @@ class RecordDynamics(Callback):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Continue with the recorder of a checkpoint."""
         pairs = state_dict.items()
-        arrays = {n: np.array(v) if isinstance(v, list | Tensor) else v for n, v in pairs}
+        arrays = {n: as_array(v) if isinstance(v, list | Tensor) else v for n, v in pairs}
         self.recorder.load_state_dict(arrays)
 
     def _look(self, module: LightningModule, batch: Any) -> tuple[Any, Any, Any]:
