@@ -41,7 +41,7 @@ from dris.data.labelled import (
 )
 from dris.data.tables.annotators import answers_in_columns
 from dris.data.tables.groups import codes_of
-from dris.data.tables.label_columns import consensus_of, labels_of
+from dris.data.tables.label_columns import consensus_of, labels_of, order_of
 from dris.data.tables.numpy_files import channels_first, fill_gaps
 from dris.data.tables.rows import is_image_name, table_rows
 from dris.data.tables.saved_dataset import is_saved_dataset, saved_files
@@ -84,7 +84,8 @@ def read_data(data: Any, y: Any = None, **keywords: Unpack[ReadKeywords]) -> Lab
         merge_spellings: Treat labels that differ in case, spaces or invisible marks as one class.
         no_label: Labels that mean there is none, such as ["?"], beside empty ones.
         ordinal: All classes in their order, such as ["low", "middle", "high"]: an error is then
-            likelier to the next class than to one further away.
+            likelier to the next class than to one further away. Ordered categoricals of pandas
+            have their own.
         image_size: Side of the squares that images become; their own if all are alike and at most
             64 pixels wide, else 32.
         allow_outside: Let a table name images that do not lie below its own folder.
@@ -448,7 +449,7 @@ def _from_torch(source: Any, labels: Any) -> tuple[Any, Any]:
 def _data(
     x: NDArray[Any], labels: Any, options: ReadOptions, how: How, notes: list[str]
 ) -> LabelledData:
-    place, answers = "row {} (the first is 0)".format, None
+    place, answers, rank = "row {} (the first is 0)".format, None, None
     more: tuple[str, ...] = ()
     if isinstance(labels, _AnswerColumns):
         _refuse_other_length(labels, len(x))
@@ -457,7 +458,10 @@ def _data(
         )
         codes = consensus_of(answers, len(classes))
     else:
-        codes, classes, more = labels_of(_values_array(labels, len(x)), "labels", place, options)
+        given = _values_array(labels, len(x))
+        codes, classes, more = labels_of(given, "labels", place, options)
+        rank, said = order_of(given, classes, options)
+        more = (*more, *said)
     return LabelledData(
         x=x,
         labels=codes,
@@ -468,6 +472,7 @@ def _data(
         origin=Origin("memory", (), "", label="labels"),
         notes=(*notes, *more),
         answers=answers,
+        rank=rank,
     )
 
 
@@ -475,6 +480,13 @@ def _refuse_other_length(answers: Mapping[str, Any], n: int) -> None:
     sizes = {len(column) for column in answers.values()}
     if sizes != {n}:
         raise InputError(f"{n} examples need as many rows of `annotators`, got {max(sizes)}")
+
+
+def ordered_categories(values: Any) -> tuple[str | int, ...]:
+    """The categories of pandas data whose words or whole numbers have an order; else none."""
+    kind: Any = getattr(values, "dtype", None)
+    own = tuple(kind.categories) if getattr(kind, "ordered", False) else ()
+    return own if all(isinstance(value, str | int) for value in own) else ()
 
 
 def _values_array(labels: Any, n: int, what: str = "labels") -> Any:
@@ -486,6 +498,8 @@ def _values_array(labels: Any, n: int, what: str = "labels") -> Any:
         values = list(values)
     if hasattr(values, "to_arrow"):  # polars
         values = values.to_arrow()
+    elif ordered_categories(values):
+        values = pa.array(values)
     elif hasattr(values, "to_numpy") and not isinstance(values, _ARROW):  # pandas
         values = values.to_numpy()
     if isinstance(values, np.ndarray):

@@ -29,7 +29,7 @@ from sklearn.utils.validation import (
 from dris.core.errors import InputError, suggest_name
 from dris.core.select.rules import RECOMMENDED, Rule
 from dris.data.labelled import Feature, LabelledData, order_classes
-from dris.data.reader import sparse_table
+from dris.data.reader import ordered_categories, sparse_table
 from dris.learn.proxies import group_codes
 from dris.learn.record.batches import refuse_other_index
 from dris.learn.trainers.standardize import as_single
@@ -54,7 +54,8 @@ class RobustSelector(BaseEstimator):
         epochs: Largest number of passes of each proxy over the data.
         model: The proxies: a name, a scikit-learn classifier with `partial_fit`, or a list
             of those; None takes what `dris.clean` takes.
-        ordinal: All classes in their order, lowest first, where they have one.
+        ordinal: All classes in their order, lowest first, where they have one; an ordered
+            categorical of pandas as y brings its own.
         store: Folder that keeps finished proxies, so that a search over `keep` trains them once.
         random_state: A whole number repeats the result; None or a RandomState draws one.
         n_jobs: Processes to train proxies in.
@@ -123,8 +124,11 @@ class RobustSelector(BaseEstimator):
         if groups is not None:
             own = _safe_indexing(groups, at)
             data = replace(data, groups=group_codes(own, len(at), None))
-        if self.ordinal is not None:
-            data = order_classes(data, [str(value) for value in self.ordinal])
+        order = self.ordinal
+        if order is None:
+            order = [value for value in ordered_categories(y) if value in self.classes_]
+        if len(order):
+            data = order_classes(data, [str(value) for value in order])
         decision = decide(
             data,
             keep=self.keep,
@@ -255,7 +259,8 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         _, given = _validate(self, X, y)
         options = self.get_params(deep=False)
         del options["estimator"]
-        chosen = RobustSelector(**options).fit(X, given, sample_weight, groups)
+        y = y if ordered_categories(y) else given
+        chosen = RobustSelector(**options).fit(X, y, sample_weight, groups)
         for name in ("kept_", "weights_", "rule_", "decision_", "classes_"):
             setattr(self, name, getattr(chosen, name))
         used = chosen.weights_ if self.how == "weights" else chosen.kept_

@@ -48,6 +48,7 @@ class Labels:
     groups: Groups
     notes: tuple[str, ...] = ()
     answers: Answers | None = None
+    rank: NDArray[np.int64] | None = None
 
     def examples(self, origin: Origin, **more: Any) -> LabelledData:
         """The examples that they are of; `more` are the features."""
@@ -59,6 +60,7 @@ class Labels:
             trusted=self.trusted,
             groups=self.groups.codes,
             answers=self.answers,
+            rank=self.rank,
             origin=replace(origin, group=self.groups.column),
             leaks=(*more.pop("leaks", ()), *self.groups.leaks),
             **{"features": (), **more},
@@ -83,6 +85,7 @@ def read_labels(
     classes: tuple[Value, ...] = ()
     notes: list[str] = []
     answers: Answers | None = None
+    rank: NDArray[np.int64] | None = None
     groups = Groups()
 
     def typed(name: str) -> tuple[Any, str, Place]:
@@ -99,6 +102,8 @@ def read_labels(
         if not options.annotators:
             cells, place = column(label)
             labels, classes = read(cells, label, place)
+            rank, said = order_of(cells, classes, options)
+            notes.extend(said)
     with problems.collected():
         if options.id is not None:
             ids = ids_of(*typed(options.id))
@@ -116,7 +121,7 @@ def read_labels(
     with problems.collected():
         if len(labels) == n:
             groups = read_groups(lambda name: column(name)[0], may_group, labels, options)
-    return Labels(labels, classes, ids, trusted, groups, (*notes, *groups.notes), answers)
+    return Labels(labels, classes, ids, trusted, groups, (*notes, *groups.notes), answers, rank)
 
 
 def consensus_of(answers: Answers, classes: int) -> NDArray[np.int64]:
@@ -162,6 +167,27 @@ def labels_of(
     codes[there], classes, notes = merge_spellings(codes[there], classes)
     _refuse_one_class(classes, int(there.sum()), name)
     return codes, classes, notes
+
+
+def order_of(
+    column: Any, classes: Sequence[Value], options: ReadOptions
+) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """The place of each class where a column's categories have an order, as in pandas; a note.
+
+    >>> grades = pa.DictionaryArray.from_arrays([0, 1, 1], ["low", "high"], ordered=True)
+    >>> order_of(grades, ("high", "low"), ReadOptions())
+    (array([1, 0]), ('the classes have an order: low, high',))
+    """
+    own = pa.types.is_dictionary(column.type) and column.type.ordered
+    if not own or options.ordinal:
+        return None, ()
+    whole = column.unify_dictionaries() if isinstance(column, pa.ChunkedArray) else column
+    first = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    order = [value for value in first.dictionary.to_pylist() if value in classes]
+    if len(order) < len(classes):  # spellings were joined
+        return None, ()
+    rank = np.array([order.index(value) for value in classes])
+    return rank, (f"the classes have an order: {listed(order)}",)
 
 
 def _drop_blanks(array: Any, name: str, no_label: Sequence[str]) -> Any:
