@@ -15,12 +15,7 @@ Ids = NDArray[np.generic] | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subset:
-    """Which examples to train on, and how they were chosen.
-
-    >>> subset = Subset(np.array([0, 2]), "by hand", {}, total=3)
-    >>> len(subset), subset.mask().tolist()
-    (2, [True, False, True])
-    """
+    """Which examples to train on, and how they were chosen."""
 
     indices: NDArray[np.int64]  # sorted positions of the kept examples, read-only
     rule: str  # what chose them

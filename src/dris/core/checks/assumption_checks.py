@@ -128,10 +128,7 @@ def rank_spread(variance: Floats, planted: Mask) -> Check:
 
 
 def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
-    """The share whose rank varies more than nine in ten canaries' (paper, Theorem 1, part iii).
-
-    Below α, the subset reaches down to where the corrupted bulk is.
-    """
+    """The share whose rank varies more than nine in ten canaries' (Theorem 1, part iii)."""
     name = "enough boundary examples for this α"
     if (few := _too_few(name, planted)) is not None:
         return few

@@ -97,10 +97,7 @@ def judge(
     seed: int = 0,
     assessment: Assessment | None = None,
 ) -> Judgement:
-    """Say what kind of data this is, and which rule fits it.
-
-    Only the choosing canaries are looked at, and of several kinds the checks read the first.
-    """
+    """What kind of data this is, and which rule fits it, by the choosing canaries alone."""
     kinds = (canaries,) if isinstance(canaries, Canaries) else tuple(canaries)
     choosing = np.zeros(dynamics.examples, dtype=np.bool_)
     choosing[kinds[0].choosing] = True

@@ -1,8 +1,7 @@
 """Rows that nearly copy each other, and rows far from all others.
 
 Up to 5,000 different rows are compared each with each. More go into trees that halve them along
-random directions, and rows that meet in one of them are compared. Near-copies nearly always meet;
-distances may come out too large, and are computed exactly where they look large.
+random directions, and rows that meet are compared; large distances are computed exactly.
 """
 
 from dataclasses import dataclass

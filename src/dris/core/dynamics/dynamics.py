@@ -138,13 +138,21 @@ class Dynamics:
 
     @classmethod
     def merge(cls, parts: "Sequence[Dynamics]") -> "Dynamics":
-        """Join proxies trained apart on the same examples, in the order given.
-
-        Examples are matched by id; the first part's order stays.
-        """
-        from dris.core.dynamics.dynamics import merge
-
-        return merge(parts)
+        """Join proxies trained apart, examples matched by id; the first part's order stays."""
+        if not parts:
+            raise InputError("merge needs at least one Dynamics, got none")
+        first, *others = parts
+        aligned = [first, *(_align(first, part, k) for k, part in enumerate(others, 1))]
+        outside = [part.out_of_fold for part in aligned if part.out_of_fold is not None]
+        names, made = first.columns, [entry for part in aligned for entry in part.made()]
+        return replace(
+            first,
+            columns={n: np.concatenate([part.columns[n] for part in aligned]) for n in names},
+            provenance={**first.provenance, "proxies": made},
+            stored_totals=first.stored_totals and Totals.join([part.totals() for part in aligned]),
+            out_of_fold=cls.merge(outside) if outside else None,
+            probabilities=ClassProbabilities.join([part.probabilities for part in aligned]),
+        )
 
     @property
     def proxies(self) -> int:
@@ -300,29 +308,6 @@ class Dynamics:
         if isinstance(entries, list | tuple) and len(entries) == self.proxies:
             return list(entries)
         return [{} for _ in range(self.proxies)]
-
-
-# -- proxies that trained apart --------------------------------------------------------------------
-
-
-def merge(parts: Sequence[Dynamics]) -> Dynamics:
-    """The proxies of all parts, examples matched by id; see `Dynamics.merge`."""
-    if not parts:
-        raise InputError("merge needs at least one Dynamics, got none")
-    first, *others = parts
-    aligned = [first, *(_align(first, part, k) for k, part in enumerate(others, 1))]
-    outside = [part.out_of_fold for part in aligned if part.out_of_fold is not None]
-    whole = first.is_summary
-    return replace(
-        first,
-        columns={
-            name: np.concatenate([part.columns[name] for part in aligned]) for name in first.columns
-        },
-        provenance={**first.provenance, "proxies": [e for part in aligned for e in part.made()]},
-        stored_totals=Totals.join([part.totals() for part in aligned]) if whole else None,
-        out_of_fold=merge(outside) if outside else None,
-        probabilities=ClassProbabilities.join([part.probabilities for part in aligned]),
-    )
 
 
 def _align(first: Dynamics, part: Dynamics, k: int) -> Dynamics:

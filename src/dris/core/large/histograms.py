@@ -235,7 +235,6 @@ class RankTable:
 def mean_error(rank_errors: Sequence[float]) -> float:
     """e, the root mean square of the errors e_k of the proxies.
 
-    Ranks that are off by d_k have standard deviation σ̂ with |σ̂ − σ| ≤ sd(d) ≤ e, so |σ̂² − σ²| ≤
-    2·σ̂·e + e².
+    The standard deviation of ranks that are off by d_k is off by at most sd(d) ≤ e.
     """
     return float(np.sqrt(np.mean(np.square(rank_errors))))

@@ -1,8 +1,7 @@
 """Canaries: labels flipped on purpose before the proxies train, to measure what gets past.
 
-Each kind imitates one attacker. What is read off its canaries holds for the truly corrupted if
-that attacker made them: if, among all labels wrong in the eyes of the proxies, nothing but our
-record tells which of them we planted. It says nothing about an attacker who hides better.
+Each kind imitates one attacker: what is read off its canaries holds for the truly corrupted if
+nothing but our record tells the two apart. It says nothing about an attacker who hides better.
 """
 
 from collections.abc import Callable, Mapping

@@ -93,11 +93,7 @@ def _spread(
 
 
 def doubled_ranks(row: NDArray[np.floating]) -> NDArray[np.unsignedinteger]:
-    """Twice the 1-based mean rank of each element, as whole numbers; the row must be finite.
-
-    >>> doubled_ranks(np.array([0.1, 3.0, 0.2, 0.2], dtype=np.float32)).tolist()
-    [2, 8, 5, 5]
-    """
+    """Twice the 1-based mean rank of each element, as whole numbers; the row must be finite."""
     if row.dtype == np.float32 and row.size < 2**31:
         return _doubled_ranks_packed(row)
     order = np.argsort(row)

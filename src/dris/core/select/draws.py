@@ -1,7 +1,5 @@
-"""Draws from q with replacement, exact to float64.
-
-Draws are counted block by block (binomials down a tree of halves, then a block's own cumulative
-sum), so that rounding does not grow with N; a permutation makes them independent.
+"""Draws from q with replacement, exact to float64: counted block by block, so that rounding does not
+grow with N, then permuted.
 """
 
 import numpy as np

@@ -65,14 +65,11 @@ def pick_gate(
 ) -> Gate:
     """The gate on the detector that lets most examples pass at the stated recall.
 
-    Each of J cuts fails with probability (1 − confidence)/J at most: so does the one that is
-    picked.
+    Each of J cuts fails with probability (1 − confidence)/J at most: so does the one picked.
     """
     doubt = (1 - exact(confidence, "confidence")) / len(detectors)
-    gates = [
-        calibrate_gate(values, canaries, recall=recall, confidence=float(1 - doubt))
-        for values in detectors
-    ]
+    each = {"recall": recall, "confidence": float(1 - doubt)}
+    gates = (calibrate_gate(values, canaries, **each) for values in detectors)
     best = max(gates, key=lambda gate: int(gate.passed.sum()))  # among equals the first
     return replace(best, confidence=confidence)
 
@@ -120,17 +117,10 @@ def keep_passed(
             f"no example is left: {inside} of {passed.size} pass the gate; lower its recall, or "
             "fill up with the best of the rejected (fill=True, the rule gated_filled)"
         )
-    parameters = {
-        "fraction": float(exact(fraction, "fraction")),
-        "recall": float(gate.recall),
-        "confidence": gate.confidence,
-        "cut": gate.cut,
-        "passed": inside,
-        "chosen": int(mask.sum()),
-        "short": 0 if fill else short,
-        "filled": short if fill else 0,
-        "seed": check_seed(seed),
-    }
+    parameters = {"fraction": float(exact(fraction, "fraction")), "recall": float(gate.recall)}
+    parameters |= {"confidence": gate.confidence, "cut": gate.cut, "passed": inside}
+    parameters |= {"chosen": int(mask.sum()), "short": 0 if fill else short}
+    parameters |= {"filled": short if fill else 0, "seed": check_seed(seed)}
     return Subset(np.flatnonzero(mask), "gated", parameters, passed.size)
 
 

@@ -19,6 +19,8 @@ from dris.core.subset import Subset, top_mask
 from dris.core.validate import count_of
 
 Mask = NDArray[np.bool_]
+RECOMMENDED, CLEAN = "recommended", "clean"
+CLEAN_THEN_HARD: Literal["clean_then_hard"] = "clean_then_hard"
 _COVERAGE_DROP = 0.1  # of the examples, those with the lowest scores, before the rest is spread
 _LEAN = 1.0  # weight of the rank by EL2N beside a random number; chosen on digits and Fashion-MNIST
 
@@ -33,10 +35,6 @@ class Task:
     parameters: Mapping[str, Any]  # the rule's, by name
     how: Mapping[str, Any]  # fraction, seed and ids, as every function of `selection` takes them
     assessment: Assessment | None = None  # computed if need be
-
-    def assess(self) -> Assessment:
-        """The assessment, computed unless it was given."""
-        return assess(self.dynamics) if self.assessment is None else self.assessment
 
 
 def _per_class(task: Task) -> Subset:
@@ -74,22 +72,20 @@ def _gated(task: Task) -> Subset:
             "this rule needs canaries to set its gate, and there are none; plant some, or take "
             "a rule without a gate, such as rank_variance"
         )
-    own = task.parameters
-    how = {"detector": own["detector"], "recall": own["recall"]}
-    cut = gate.set_gate(task.dynamics, task.canaries, **how)
-    score = gate.CHOOSERS[own["chooser"]](task.dynamics, cut.passed, task.how["seed"])
+    own, dynamics = task.parameters, task.dynamics
+    cut = gate.set_gate(dynamics, task.canaries, detector=own["detector"], recall=own["recall"])
+    score = gate.CHOOSERS[own["chooser"]](dynamics, cut.passed, task.how["seed"])
     return gate.keep_passed(cut, score, fill=own["fill"], **task.how)
 
 
 def _clean(task: Task) -> Subset:
     """All but the suspects, at most ⌊αN⌋: the least likely wrong first."""
-    assessment = task.assess()
-    suspects = _find_suspects(task, assessment)
+    assessment, suspects = _find_suspects(task)
     count = min(count_of(task.how["fraction"], suspects.size), int((~suspects).sum()))
     if not count:
         raise InputError("every label is suspect to these proxies; train others")
     wrong = assessment.shown.wrong
-    return _keep_unsuspected("clean", task, -wrong, suspects, wrong, count)
+    return _keep_unsuspected(task, CLEAN, -wrong, suspects, wrong, count)
 
 
 def _clean_then_hard(task: Task) -> Subset:
@@ -98,37 +94,33 @@ def _clean_then_hard(task: Task) -> Subset:
     An attack on hard examples hides where another class is likelier than the label: these are left
     out too. The least likely wrong of the others fill up.
     """
-    assessment = task.assess()
-    suspects = _find_suspects(task, assessment)
+    assessment, suspects = _find_suspects(task)
     if assessment.guess is not None:
         suspects = suspects | (assessment.guess != assessment.shown.labels)
     score = gate.half_el2n(task.dynamics, ~suspects, task.how["seed"], weight=_LEAN)
     count, wrong = count_of(task.how["fraction"], suspects.size), assessment.shown.wrong
-    return _keep_unsuspected("clean_then_hard", task, score, suspects, wrong, count)
+    return _keep_unsuspected(task, CLEAN_THEN_HARD, score, suspects, wrong, count)
 
 
-def _find_suspects(task: Task, assessment: Assessment) -> Mask:
+def _find_suspects(task: Task) -> tuple[Assessment, Mask]:
     """The suspects; without folds only those that a gate rejects, where canaries can set one."""
+    assessment = assess(task.dynamics) if task.assessment is None else task.assessment
     suspects, canaries = assessment.shown.suspects, task.canaries
     if not assessment.calibrated:
         task.dynamics.snapshot("correct")  # who gives which label must be known
         if canaries is not None and int(canaries.sum()) >= gate.canaries_needed():
-            return suspects & ~gate.set_gate(task.dynamics, canaries).passed
-    return suspects
+            suspects = suspects & ~gate.set_gate(task.dynamics, canaries).passed
+    return assessment, suspects
 
 
 def _keep_unsuspected(
-    rule: str, task: Task, score: Score, suspects: Mask, wrong: Score, count: int
+    task: Task, rule: str, score: Score, suspects: Mask, wrong: Score, count: int
 ) -> Subset:
     """The `count` highest scores; the suspects come last, the least likely wrong of them first."""
-    score = np.where(suspects, -2 - wrong, score)
-    mask = top_mask(score, count, seed=task.how["seed"], ids=task.how["ids"])
-    parameters = {
-        "fraction": float(task.how["fraction"]),
-        "suspects": int(suspects.sum()),
-        "filled": max(0, count - int((~suspects).sum())),
-        "seed": task.how["seed"],
-    }
+    score, seed = np.where(suspects, -2 - wrong, score), task.how["seed"]
+    mask = top_mask(score, count, seed=seed, ids=task.how["ids"])
+    parameters = {"fraction": float(task.how["fraction"]), "suspects": int(suspects.sum())}
+    parameters |= {"filled": max(0, count - int((~suspects).sum())), "seed": seed}
     return Subset(np.flatnonzero(mask), rule, parameters, suspects.size)
 
 
@@ -161,8 +153,6 @@ METHODS: dict[str, Method] = {
 
 # -- the registry ----------------------------------------------------------------------------------
 
-RECOMMENDED, CLEAN = "recommended", "clean"
-CLEAN_THEN_HARD: Literal["clean_then_hard"] = "clean_then_hard"
 _HYBRID = {"beta": 0.5, "scaled": False}  # the one score with parameters of its own
 
 
@@ -330,11 +320,7 @@ RULES: dict[str, Rule] = {rule.name: rule for rule in map(_rule, _TABLE.splitlin
 
 
 def rule_of(rule: str | Rule, **parameters: Any) -> Rule:
-    """A rule by its name, or itself, with parameters; a known one with its own name and title.
-
-    >>> rule_of("uniform_hybrid", share=0.25).name, rule_of("gated", fill=True).name
-    ('uniform_hybrid(share=0.25)', 'gated_filled')
-    """
+    """A rule by its name, or itself, with parameters; a known one with its own name."""
     if isinstance(rule, str):
         if rule == RECOMMENDED:
             raise InputError("the recommended rule takes no parameters; name another as `rule`")
