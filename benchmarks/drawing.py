@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from dris.core.select.draws import draw
+from dris.core.select.importance import draw
 from measure import finish, peak_mb, report, side_by_side
 
 

@@ -22,7 +22,7 @@ from dris.core.noise.canaries import Canaries, without_canaries
 from dris.core.noise.flips import NoisyLabels
 
 # Rules by name, gates and choosers that studies vary, and draws: tables compare them one by one.
-from dris.core.select.draws import draw
+from dris.core.select.importance import draw
 from dris.core.select.gate import CHOOSERS, DETECTORS, NothingPassesError, canaries_needed
 from dris.core.select.importance import Importance
 from dris.core.select.rules import RECOMMENDED, choose

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dris.core.errors import InputError
-from dris.core.select.draws import draw, shuffle
+from dris.core.select.importance import draw, shuffle
 from oracles_choosing import TAIL, follows
 
 

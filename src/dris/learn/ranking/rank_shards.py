@@ -80,7 +80,7 @@ class Ranked:
 
     def to_dict(self) -> dict[str, Any]:
         """As values that JSON can hold."""
-        plain = json.loads(json.dumps(asdict(self), default=str))
+        plain = from_json(json.dumps(asdict(self), default=str))
         return {**plain, "rank_error": self.rank_error}
 
 

@@ -15,8 +15,11 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import dris  # noqa: E402
 from dris.core.errors import InputError  # noqa: E402
-from dris.core.select.draws import draw  # noqa: E402
-from dris.core.select.importance import Importance, proportional  # noqa: E402
+from dris.core.select.importance import (  # noqa: E402
+    Importance,
+    draw,
+    proportional,
+)
 from dris.core.streams import rng_for  # noqa: E402
 from dris.learn.trainers.networks.samplers import ImportanceSampler, WeightedDataset  # noqa: E402
 from oracles_choosing import TAIL, follows  # noqa: E402

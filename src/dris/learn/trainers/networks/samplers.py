@@ -27,8 +27,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from dris.core.errors import InputError
-from dris.core.select.draws import draw
-from dris.core.select.importance import Importance, proportional
+from dris.core.select.importance import Importance, draw, proportional
 from dris.core.streams import check_seed, rng_for
 from dris.core.validate import check_count
 
