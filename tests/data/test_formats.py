@@ -10,10 +10,9 @@ import pytest
 from pyarrow import fs
 
 from dris.core.errors import InputError
-from dris.data.display import check_columns, columns_to_show, show_rows
 from dris.data.formats import BY_NAME, FORMATS, format_of, suffix_for
 from dris.data.labelled import Change
-from dris.data.outputs import write_data
+from dris.data.outputs import check_columns, columns_to_show, show_rows, write_data
 from dris.data.reader import read_data
 from made_tables import (
     CSV,

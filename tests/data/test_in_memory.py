@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from dris.core.errors import InputError
-from dris.data.display import show_rows
+from dris.data.outputs import show_rows
 from dris.data.reader import read_data
 from made_tables import image_folder
 

@@ -15,9 +15,8 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from dris.core.errors import InputError
-from dris.data.display import show_rows
 from dris.data.images.image_files import decode_image
-from dris.data.outputs import write_data
+from dris.data.outputs import show_rows, write_data
 from dris.data.reader import read_data
 from dris.data.tables import words as word_columns
 from made_tables import (

@@ -7,8 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dris.data.display import show_rows, show_unlabelled
-from dris.data.outputs import write_data
+from dris.data.outputs import show_rows, show_unlabelled, write_data
 from dris.data.reader import read_data
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from dris.learn.nested import nested_heads, nested_trees
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.head import Head, predict_after
 from dris.learn.trainers.stacked.stack import as_features
+from dris.learn.trees import nested_heads, nested_trees
 
 N, FOLD = 200, np.arange(200) % 4
 

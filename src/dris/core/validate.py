@@ -276,3 +276,16 @@ def all_below(values: NDArray[np.int64], bound: int) -> bool:
 def _unknown(ids: NDArray[Any], known: str) -> InputError:
     more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
     return InputError(f"unknown id {ids[0]!s}{more}; known are {known}")
+
+
+def refuse_other_index(x: Any, y: Any) -> None:
+    """Stop when x and y are pandas objects whose rows carry different names, or another order."""
+    if not (hasattr(x, "iloc") and hasattr(y, "iloc")) or len(x) != len(y):
+        return
+    if not x.index.equals(y.index):
+        starts = " and ".join(f"{list(a.index[:3])}" for a in (x, y))
+        raise InputError(
+            f"x and y must have the same index, theirs differ (they begin {starts}); pass "
+            "y.loc[x.index] to match rows by name, or reset_index(drop=True) of both to match "
+            "them by position"
+        )

@@ -28,10 +28,10 @@ from sklearn.utils.validation import (
 
 from dris.core.errors import InputError, suggest_name
 from dris.core.select.rules import RECOMMENDED, Rule
+from dris.core.validate import refuse_other_index
 from dris.data.labelled import Feature, LabelledData, order_classes
 from dris.data.reader import ordered_categories, sparse_table
 from dris.learn.proxies import group_codes
-from dris.learn.record.batches import refuse_other_index
 from dris.learn.trainers.standardize import as_single
 from dris.pipeline.route import decide
 from dris.pipeline.settings import Settings

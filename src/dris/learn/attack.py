@@ -11,7 +11,7 @@ from dris.core.dynamics.columns import labels_for
 from dris.core.errors import InputError
 from dris.core.noise.flips import NoisyLabels, flip_labels
 from dris.core.streams import check_seed
-from dris.core.validate import check_labels
+from dris.core.validate import check_labels, refuse_other_index
 from dris.data.files import check_named
 from dris.data.labelled import LabelledData
 from dris.learn.engines.processes import Progress
@@ -19,7 +19,6 @@ from dris.learn.engines.tasks import devices_of
 from dris.learn.jobs.all_jobs import train_jobs
 from dris.learn.proxies import default_recipe
 from dris.learn.recipe import Recipe
-from dris.learn.record.batches import refuse_other_index
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data, Job, check_inputs
 from dris.learn.trainers.registry import check_model

@@ -12,12 +12,11 @@ from dris.core.dynamics.columns import labels_for
 from dris.core.dynamics.dynamics import Dynamics, best_epoch
 from dris.core.errors import InputError
 from dris.core.streams import check_seed
-from dris.core.validate import check_count, check_ids, check_labels
+from dris.core.validate import check_count, check_ids, check_labels, refuse_other_index
 from dris.learn.engines.processes import Progress
 from dris.learn.engines.tasks import Engine, as_engine
 from dris.learn.jobs.all_jobs import hold_at_best, join_proxies, refuse_copies, train_jobs
 from dris.learn.recipe import Recipe
-from dris.learn.record.batches import refuse_other_index
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data, Group, Job, check_inputs, check_test, rows_at
 from dris.learn.trainers.registry import check_model, trainer_of

@@ -25,9 +25,9 @@ from dris.core.files import make_folder
 from dris.core.sanitize import from_json, guard_cell, guard_text
 from dris.core.streams import rng_for
 from dris.core.subset import Subset
-from dris.data.display import show_rows
 from dris.data.files import check_named, fingerprint_of, one_line, text_in
 from dris.data.labelled import LabelledData
+from dris.data.outputs import show_rows
 from dris.data.writer import Writer
 
 FORMAT = 1

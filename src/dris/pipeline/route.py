@@ -23,10 +23,10 @@ from dris.data.labelled import LabelledData, ReadKeywords
 from dris.data.reader import read_data
 from dris.learn.engines.processes import Progress, enter_phase
 from dris.learn.engines.tasks import Engine
-from dris.learn.nested import nested_heads, nested_trees
 from dris.learn.store.run_store import Store
 from dris.learn.trainers.job import Data
 from dris.learn.trainers.stacked.stack import as_features
+from dris.learn.trees import nested_heads, nested_trees
 from dris.pipeline.choice import MIN_ROWS_TO_CLEAN, MIN_ROWS_TO_PRUNE, check_rule, choose_rows
 from dris.pipeline.decision import P_WRONG, SMOOTHING, Decision, check_weighting
 from dris.pipeline.ensemble import Ensemble, import_dynamics, scaling, train_ensemble

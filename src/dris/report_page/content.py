@@ -17,9 +17,9 @@ from dris.core.certify.random_audit import audit_limit
 from dris.core.errors import InputError
 from dris.core.scores.formulas import consensus, rank_variance
 from dris.core.streams import hashed_order
-from dris.data.display import as_text, columns_to_show, show_rows
 from dris.data.files import refuse_endless
 from dris.data.labelled import LabelledData
+from dris.data.outputs import as_text, columns_to_show, show_rows
 from dris.pipeline.audit import sealed_draw
 from dris.pipeline.decision import Decision
 from dris.pipeline.wording import sure, worth_a_look

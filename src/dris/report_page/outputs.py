@@ -13,10 +13,17 @@ import numpy as np
 from dris.core.errors import InputError
 from dris.core.files import make_folder
 from dris.core.sanitize import guard_cell, guard_text
-from dris.data.display import check_columns, show_rows, show_unlabelled
 from dris.data.formats import BY_NAME, suffix_for
 from dris.data.labelled import LabelledData
-from dris.data.outputs import ScoreFile, write_data, write_ids, write_scores
+from dris.data.outputs import (
+    ScoreFile,
+    check_columns,
+    show_rows,
+    show_unlabelled,
+    write_data,
+    write_ids,
+    write_scores,
+)
 from dris.data.writer import Writer
 from dris.pipeline.decision import Decision, Weighting
 from dris.pipeline.ensemble import scores_of

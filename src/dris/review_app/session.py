@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from dris.core.errors import InputError, parameter
 from dris.core.files import make_folder
-from dris.data.display import show_rows
 from dris.data.files import one_line
 from dris.data.labelled import LabelledData
-from dris.data.outputs import write_data
+from dris.data.outputs import show_rows, write_data
 from dris.data.writer import Writer
 from dris.pipeline.audit import ANSWERS
 from dris.report_page.content import picture_bytes

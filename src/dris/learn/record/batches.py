@@ -278,22 +278,3 @@ def as_array(values: Any) -> NDArray[Any]:
         return np.asarray(values.numpy(force=True))
     except TypeError:  # torch's word for bfloat16, which float32 holds exactly
         return np.asarray(values.float().numpy(force=True))
-
-
-def divisor_of(spread: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The standard deviations to divide by: 1 for a constant, whatever the features are for."""
-    # The mean of equal numbers may be off by rounding; that is not a deviation.
-    return np.asarray(np.where(spread > 1e-12 * np.abs(mean), spread, 1.0))
-
-
-def refuse_other_index(x: Any, y: Any) -> None:
-    """Stop when x and y are pandas objects whose rows carry different names, or another order."""
-    if not (hasattr(x, "iloc") and hasattr(y, "iloc")) or len(x) != len(y):
-        return
-    if not x.index.equals(y.index):
-        starts = " and ".join(f"{list(a.index[:3])}" for a in (x, y))
-        raise InputError(
-            f"x and y must have the same index, theirs differ (they begin {starts}); pass "
-            "y.loc[x.index] to match rows by name, or reset_index(drop=True) of both to match "
-            "them by position"
-        )

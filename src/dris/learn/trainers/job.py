@@ -12,8 +12,8 @@ from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
 from dris.core.large.mapped import allocate, release
 from dris.core.streams import rng_for
+from dris.core.validate import refuse_other_index
 from dris.learn.recipe import Recipe
-from dris.learn.record.batches import refuse_other_index
 from dris.learn.trainers.folds import folds_of, rows_together
 
 Positions = NDArray[np.int64]

@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from dris.core.errors import InputError
 from dris.core.large.mapped import release
-from dris.learn.record.batches import divisor_of
 from dris.learn.trainers.job import Columns, Data, Group, Normalize, Untangled
 
 MAX_GROUP_WEIGHT = 16  # columns; chosen on texts and categories that nothing was tested on
@@ -152,3 +151,9 @@ def _blocks(x: NDArray[Any]) -> Iterator[slice]:
     """Consecutive rows, a few megabytes at a time."""
     step = max(1, (1 << 20) // x.shape[1])
     return (slice(start, start + step) for start in range(0, len(x), step))
+
+
+def divisor_of(spread: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The standard deviations to divide by: 1 for a constant, whatever the features are for."""
+    # The mean of equal numbers may be off by rounding; that is not a deviation.
+    return np.asarray(np.where(spread > 1e-12 * np.abs(mean), spread, 1.0))

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, Dataset, default_collate
 
-from dris.learn.record.batches import divisor_of
 from dris.learn.trainers.job import Positions
+from dris.learn.trainers.standardize import divisor_of
 
 PADDING = 4  # pixels of reflected border that crops are cut from
 _ROWS = 4096  # normalised at once
