@@ -4,7 +4,6 @@ They see what heads cannot: steps, gaps and columns that matter together. They t
 times as long, so they are left out where they earn little: of many classes, or of wide features.
 """
 
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,6 @@ from threadpoolctl import threadpool_limits
 
 from dris.core.streams import rng_for
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.store.runs import Outcome
 from dris.learn.trainers.stacked.head import Head, train_on
 from dris.learn.trainers.stacked.stack import Answers, class_probabilities
 
@@ -66,7 +64,8 @@ def tree_probabilities(
     for f in np.unique(place).tolist():
         rows, outside = np.flatnonzero(place != f), np.flatnonzero(place == f)
         grown = partial(grow, table, y, rows, outside, classes, (seed, "trees", f))
-        out[outside] = grown() if kept is None else _keep(kept, {**key, "fold": f}, grown)
+        run = None if kept is None else kept.run({**key, "fold": f})
+        out[outside] = grown() if run is None else run.array("probabilities", grown)
         tick()
     return out[np.argsort(order)]
 
@@ -118,19 +117,6 @@ def _key(x: Any, y: Any, fold: Any, classes: int, seed: int) -> dict[str, Any]:
         "labels": fingerprint(y),
         "folds": fingerprint(fold),
     }
-
-
-def _keep(store: Store, key: dict[str, Any], grown: Callable[[], Floats]) -> Floats:
-    """What the store holds, or what is grown and then kept there."""
-    run = store.run(key)
-    if not run.done:
-        with run.locked():
-            if not run.done:  # another process may have been faster
-                begin = time.monotonic()
-                found = Outcome(1, {"probabilities": grown()}, {})
-                run.finish(found, seconds=time.monotonic() - begin)
-    held: Floats = run.outcome().arrays["probabilities"]
-    return held
 
 
 # -- folds inside folds ----------------------------------------------------------------------------

@@ -255,14 +255,6 @@ class Recorder:
         end_epoch(allow_missing=True). An example that several have seen must have the same values
         in all: do not pad where augmentation or batch statistics make them differ. Recorders that
         disagree are an error, and this one stays as it was.
-
-        >>> one, two = Recorder(2), Recorder(2)
-        >>> one.update([0], [[1.0, 0.0]], [0])
-        >>> two.update([1], [[0.0, 3.0]], [0])
-        >>> one.merge([two])
-        >>> one.end_epoch()
-        >>> one.dynamics().margin.tolist()
-        [[[1.0, -3.0]]]
         """
         merged = self._copy(self.state_dict())
         for k, other in enumerate(others, 1):

@@ -60,17 +60,7 @@ class Tally:
 
 
 class Store:
-    """The runs under one folder: DRIS_STORE, or dris/runs in the user's cache, unless given.
-
-    >>> import tempfile
-    >>> from dris.core.dynamics.dynamics import Dynamics
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     run = Store(folder).run({"model": "mlp", "seed": 0})
-    ...     with run.locked():
-    ...         run.finish(Dynamics.from_losses(np.eye(2)), seconds=1.5)
-    ...     run.load().proxies, [info.state for info in Store(folder).runs()]
-    (2, ['done'])
-    """
+    """The runs under one folder: DRIS_STORE, or dris/runs in the user's cache, unless given."""
 
     def __init__(self, root: str | Path | None = None) -> None:
         if root is not None and not str(root):

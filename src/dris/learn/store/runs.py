@@ -1,26 +1,17 @@
 """One run: work done in epochs, such as a proxy's or a target's training, that survives a kill.
 
-    run = store.run(key)
-    if run.done:
-        return run.load()
-    with run.locked():
-        if run.done:  # another process was faster
-            return run.load()
-        last = run.checkpoint()  # None: start at epoch 1
-        for epoch in range(last.epoch + 1 if last else 1, epochs + 1):
-            run.save_epochs([record], state)
-        run.finish(dynamics, seconds=seconds)  # or an Outcome, read back by run.outcome()
-
-An epoch is saved as its record first, then the state that replaces the one before: the state is
-what makes the epoch count, and it never counts an epoch whose record is not there. A finished
-run is its result first; what is left of the epochs goes, and the mark `done` comes last.
+Whoever finds it not `done` takes the lock, asks again, goes on from `checkpoint`, saves each epoch
+and finishes. An epoch is saved as its record first, then the state that replaces the one before:
+the state is what makes the epoch count, and it never counts one whose record is not there. A
+finished run is its result first; what is left of the epochs goes, and the mark `done` comes last.
 """
 
 import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +112,16 @@ class Run:
         if not self.done:
             raise self._unfinished()
         return self._read_outcome()
+
+    def array(self, name: str, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """The one array of a run, from the store, or from `make` and kept."""
+        if not self.done:
+            with self.locked():
+                if not self.done:  # another process may have been faster
+                    begin = time.monotonic()
+                    made = Outcome(1, {name: make()}, {})
+                    self.finish(made, seconds=time.monotonic() - begin)
+        return self.outcome().arrays[name]
 
     def checkpoint(self) -> Checkpoint | None:
         """Where to go on, or None to start at epoch 1; what is damaged is set aside."""

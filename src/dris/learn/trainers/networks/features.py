@@ -2,10 +2,10 @@
 
 # ruff: noqa: E402  # The sentence about a missing torch must come before the first import of it.
 import hashlib
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +25,6 @@ from dris.learn.engines.processes import Progress
 from dris.learn.engines.tasks import devices_of
 from dris.learn.record.batches import as_array
 from dris.learn.store.run_store import Store, fingerprint
-from dris.learn.store.runs import Outcome
 from dris.learn.trainers.job import check_inputs
 from dris.learn.trainers.networks.sources import DatasetSource, as_floats
 
@@ -55,8 +54,7 @@ def extract_features(
 
     Args:
         backbone: A network without its last layer, to features (B, F) or (B, F, 1, 1).
-        x: Tables (N, D), images (N, C, H, W), or a map-style torch Dataset without random
-            transforms.
+        x: Tables (N, D), images (N, C, H, W), or a map-style Dataset without random transforms.
         batch_size: Examples at once; on a CPU at most eight pictures.
         device: "cpu", "cuda" (the first GPU, in bfloat16 where torch holds it safe) or "cuda:1".
         store: Folder that keeps the features, under a hash of the data, the network's layers and
@@ -75,16 +73,11 @@ def extract_features(
     kept = Store(store) if isinstance(store, str | Path) else store
     marked = _hash_data(data, batch_size) if mark is None else mark
     key = {"features": marked, "backbone": _hash_network(backbone), "device": place.type}
-    run = kept.run(key)
-    with run.locked():
-        if run.done:
-            if progress is not None:
-                progress(len(data), len(data))
-        else:
-            begin = time.monotonic()
-            features = _compute(backbone, data, batch_size, place, progress)
-            run.finish(Outcome(1, {"features": features}, {}), seconds=time.monotonic() - begin)
-    return run.outcome().arrays["features"]
+    make = partial(_compute, backbone, data, batch_size, place, progress)
+    features: Features = kept.run(key).array("features", make)
+    if progress is not None:  # also where they were there
+        progress(len(data), len(data))
+    return features
 
 
 def _compute(
