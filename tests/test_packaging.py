@@ -50,6 +50,22 @@ def test_the_conda_recipe_has_the_bounds_of_the_package():
     assert result == wanted
 
 
+def extras_in(name: str) -> set[str]:
+    """An extra and those inside it."""
+    parts = " ".join(PROJECT["project"]["optional-dependencies"][name])
+    inside = ",".join(re.findall(r"dris\[([\w,]+)\]", parts)).split(",")
+    return {name}.union(*(extras_in(one) for one in inside if one))
+
+
+def test_the_extra_all_holds_every_one_that_a_message_tells_to_install():
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    told = set(re.findall(r"pip install '\.\[(\w+)\]'", code))
+    told |= set(re.findall(r"""require\(\s*"[\w.]+", "(\w+)"\)""", code))
+    assert {"images", "excel", "huggingface", "review", "torch"} <= told
+    assert told <= extras_in("all")
+    assert not told <= extras_in("dev")
+
+
 def test_no_address_is_invented_and_one_setting_makes_all_of_them():
     assert PROJECT["tool"]["dris"]["url"] == ""
     bare = SETUP["long_description"](README, "", "1.0")

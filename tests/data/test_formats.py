@@ -2,7 +2,9 @@
 
 import gzip
 import importlib
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -284,12 +286,46 @@ def test_files_in_storage_are_fetched_once_and_again_when_they_change(bucket, tm
     ("address", "says"),
     [
         ("fake://absent.csv", "does not exist; check the address"),
-        ("other://a.csv", "cannot be read .*check the address and your credentials"),
+        ("other://a.csv", "cannot be read .*check the address, your credentials and the network"),
     ],
 )
 def test_what_storage_lacks_is_one_sentence(bucket, address, says):
     with pytest.raises(InputError, match=says):
         read_data(address, label="y")
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """The Hugging Face Hub as a folder, behind the name by which Arrow asks for it."""
+    local = pytest.importorskip("fsspec.implementations.dirfs")
+    (tmp_path / "hub").mkdir()
+
+    class Hub(local.DirFileSystem):
+        cachable, reachable = False, True
+
+        def __init__(self):
+            if not self.reachable:
+                raise RuntimeError("Name or service not known")
+            super().__init__(str(tmp_path / "hub"))
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(HfFileSystem=Hub))
+    return tmp_path / "hub"
+
+
+def test_a_data_set_of_the_hub_is_read_by_its_address(hub, monkeypatch):
+    folder = hub / "datasets" / "ana" / "cooks"
+    folder.mkdir(parents=True)
+    (folder / "train.csv").write_text(CSV, encoding="utf-8")
+    for address in ("hf://datasets/ana/cooks/train.csv", "hf://datasets/ana/cooks"):
+        data = read_data(address, label="y", id="id")
+        assert len(data) == 12
+        assert data.origin.files[0].is_file()
+    monkeypatch.setattr(sys.modules["huggingface_hub"].HfFileSystem, "reachable", False)
+    with pytest.raises(InputError, match=r"not known.*and the network"):
+        read_data("hf://datasets/ana/cooks", label="y")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(InputError, match=r"'\.\[huggingface\]'"):
+        read_data("hf://datasets/ana/cooks", label="y")
 
 
 def test_a_file_of_no_format_names_those_there_are(tmp_path):

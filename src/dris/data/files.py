@@ -276,7 +276,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def fetch(address: str) -> Path:
-    """Copy what lies in object storage (s3://, gs://) once; the file or folder that holds it here.
+    """Copy what lies elsewhere (s3://, gs://, hf://) once; the file or folder that holds it here.
 
     The copy in the user's cache is made anew when size or time of the original differ.
     """
@@ -286,9 +286,16 @@ def fetch(address: str) -> Path:
         system, inner = fs.FileSystem.from_uri(address)
         local = isinstance(system, fs.LocalFileSystem)
         return Path(inner) if local else _copied(system, inner, address)
-    except (OSError, ValueError, TypeError, NotImplementedError) as error:
+    except InputError:
+        raise
+    except ImportError:
         raise InputError(
-            f"{address} cannot be read ({one_line(error)}); check the address and your credentials"
+            f"{address} is read by huggingface_hub; pip install '.[huggingface]', or download it"
+        ) from None
+    except Exception as error:  # a library for each storage, with errors of its own
+        raise InputError(
+            f"{address} cannot be read ({one_line(error)}); check the address, your credentials "
+            "and the network"
         ) from None
 
 
