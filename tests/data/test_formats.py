@@ -301,7 +301,7 @@ def hub(tmp_path, monkeypatch):
     (tmp_path / "hub").mkdir()
 
     class Hub(local.DirFileSystem):
-        cachable, reachable = False, True
+        protocol, cachable, reachable = "hf", False, True
 
         def __init__(self):
             if not self.reachable:
