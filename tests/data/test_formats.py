@@ -298,6 +298,7 @@ def test_what_storage_lacks_is_one_sentence(bucket, address, says):
 def hub(tmp_path, monkeypatch):
     """The Hugging Face Hub as a folder, behind the name by which Arrow asks for it."""
     local = pytest.importorskip("fsspec.implementations.dirfs")
+    known = pytest.importorskip("fsspec.registry")._registry
     (tmp_path / "hub").mkdir()
 
     class Hub(local.DirFileSystem):
@@ -309,7 +310,8 @@ def hub(tmp_path, monkeypatch):
             super().__init__(str(tmp_path / "hub"))
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(HfFileSystem=Hub))
-    return tmp_path / "hub"
+    yield tmp_path / "hub"
+    known.pop("hf", None)
 
 
 def test_a_data_set_of_the_hub_is_read_by_its_address(hub, monkeypatch):
@@ -323,6 +325,9 @@ def test_a_data_set_of_the_hub_is_read_by_its_address(hub, monkeypatch):
     monkeypatch.setattr(sys.modules["huggingface_hub"].HfFileSystem, "reachable", False)
     with pytest.raises(InputError, match=r"not known.*and the network"):
         read_data("hf://datasets/ana/cooks", label="y")
+
+
+def test_the_hub_without_its_library_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(InputError, match=r"'\.\[huggingface\]'"):
         read_data("hf://datasets/ana/cooks", label="y")
