@@ -1,12 +1,5 @@
 """Hugging Face: a callback that fills a `Recorder`, a Trainer on weighted draws.
 
-    recorder = Recorder(len(train))
-    Trainer(model, args, train_dataset=train, callbacks=[RecordDynamics(recorder, train)]).train()
-    score = dris.SCORES["rank_variance"](Dynamics.merge([...]))  # several models' dynamics
-    kept = train.select(dris.keep_top(score, fraction=0.25))
-    sampler = ImportanceSampler(dris.importance(score), seed=0)
-    WeightedTrainer(model, args, train_dataset=train, sampler=sampler).train()
-
 Needs the extra `huggingface`.
 """
 # ruff: noqa: E402  # The sentence about a missing package must come before its first import.

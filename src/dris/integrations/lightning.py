@@ -1,11 +1,6 @@
 """Lightning: a callback that fills a `Recorder`, and a sampler that Lightning leaves in place.
 
-    recorder = Recorder(len(train))
-    record = RecordDynamics(recorder, snapshot=DataLoader(train, batch_size=256), logits="head")
-    Trainer(max_epochs=20, callbacks=[record]).fit(model, datamodule)
-    dynamics = recorder.dynamics()
-
-`train` are the training examples as (x, y), without augmentation. Needs the extra `lightning`.
+Needs the extra `lightning`.
 """
 # ruff: noqa: E402  # The sentence about a missing package must come before its first import.
 

@@ -1,8 +1,4 @@
-"""scikit-learn: a classifier that drops suspects before it fits, and the selector alone.
-
-model = dris.RobustClassifier(LogisticRegression()).fit(X, y)
-model.predict(X_new), model.kept_, print(model.decision_)
-"""
+"""scikit-learn: a classifier that drops suspects before it fits, and the selector alone."""
 
 import warnings
 from dataclasses import replace

@@ -1,20 +1,7 @@
 """Follows one model through training and hands back its `Dynamics`; for any training loop.
 
-`loader` yields ids, inputs and labels; ids are 0..N-1 here:
-
-    recorder = Recorder(len(dataset))
-    for epoch in range(20):
-        for ids, x, y in loader:
-            logits = model(x)
-            loss = cross_entropy(logits, y)
-            optimizer.zero_grad(), loss.backward(), optimizer.step()
-            recorder.update(ids, logits, y)
-        recorder.end_epoch()
-    dynamics = recorder.dynamics()
-
-For the cleaner numbers of an eval-mode pass, call `update` in that pass instead; to pay for one
-pass only, make the recorder with record="scored" and call `snapshot` in that of the scored epoch,
-before `end_epoch`.
+Call `update` on the training batches or, for cleaner numbers, in a pass in eval mode. To pay for
+one such pass only, take record="scored" and call `snapshot` in that of the scored epoch.
 """
 
 from collections.abc import Iterable, Mapping

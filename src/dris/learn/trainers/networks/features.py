@@ -49,8 +49,7 @@ def extract_features(
 ) -> Features:
     """Features (N, F) of every example, from one pass in eval mode and without gradients.
 
-    Inputs are taken as they are, as float32: put the normalisation that a pretrained network
-    expects into the data set, or in front of it, `nn.Sequential(normalize, network)`.
+    Inputs are taken as they are, as float32: put the normalisation into the data or the network.
 
     Args:
         backbone: A network without its last layer, to features (B, F) or (B, F, 1, 1).

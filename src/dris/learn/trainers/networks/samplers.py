@@ -1,12 +1,5 @@
 """A torch `Sampler` that draws by importance, and a data set that hands out the weights with it.
 
-    sampler = ImportanceSampler(dris.importance(score), seed=0)
-    loader = DataLoader(WeightedDataset(dataset, sampler), batch_size=128, sampler=sampler)
-    for epoch in range(epochs):
-        sampler.set_epoch(epoch)
-        for x, y, w in loader:
-            loss = (w * cross_entropy(model(x), y, reduction="none")).mean()
-
 Take the mean of w·loss; dividing by the sum of w would bring back the bias. Needs the extra
 `torch`.
 """

@@ -77,6 +77,7 @@ class Stack:
         self._speed = np.zeros_like(self._weights)
         self._marked: Floats | None = None
         self._threads = max(1, threads)
+        self._piece = max(1, _MEASURED // (classes + (hidden or 0)))  # rows measured at once
 
     def __len__(self) -> int:
         return len(self._weights)
@@ -113,10 +114,9 @@ class Stack:
         folds of a proxy, always come in one piece. The pieces and their order are fixed; the calls
         may be made by several threads at once, each for examples of its own.
         """
-        table = self._x if x is None else x
-        rows = max(1, _MEASURED // (self._classes + (self._hidden or 0)))
+        table, rows = self._x if x is None else x, self._piece
         some = together * max(1, _TOGETHER // together)
-        hand_on = (lambda a: a) if visit is None else visit
+        hand_on = visit or (lambda answers: answers)
         work = len(self) * len(table) * self._weights.shape[1]
 
         def one(begin: int) -> list[Any]:
@@ -131,11 +131,10 @@ class Stack:
         self, rows: Sequence[NDArray[np.integer]], visit: Callable[[Answers], Any]
     ) -> None:
         """Predictions of each model for rows of its own, a piece at a time, handed to `visit`."""
-        step = max(1, _MEASURED // (self._classes + (self._hidden or 0)))
         pieces = [
-            (slice(m, m + 1), own[a : a + step])
+            (slice(m, m + 1), own[a : a + self._piece])
             for m, own in enumerate(rows)
-            for a in range(0, len(own), step)
+            for a in range(0, len(own), self._piece)
         ]
 
         def one(piece: tuple[slice, NDArray[np.integer]]) -> None:
@@ -231,13 +230,7 @@ class Stack:
             rate = np.float32(cosine(self.recipe, begin + step, horizon))
             weights -= np.multiply(speed, rate, out=spare)
 
-    def _answer(
-        self,
-        x: Floats,
-        models: slice,
-        examples: slice | NDArray[np.integer],
-        lengths: bool,
-    ) -> Answers:
+    def _answer(self, x: Floats, models: slice, examples: Any, lengths: bool) -> Answers:
         weights = self._weights[models]
         first, second, bias = self._layers(weights)
         count, rows = len(weights), x[0].shape[0]
@@ -304,7 +297,7 @@ def padded_batches(
         sizes = np.array([len(b) for b in batches])
         filled = np.arange(batch) < sizes[:, None]
         rows = np.concatenate(batches)
-        if at.dtype == np.int32 and rows.size and rows.max() > np.iinfo(np.int32).max:
+        if rows.max(initial=0) > np.iinfo(at.dtype).max:
             at = at.astype(np.int64)
         at[: len(batches), m][filled] = rows
         counts[: len(batches), m] = filled / np.maximum(sizes, 1)[:, None]
