@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from dris.learn.proxies import train_proxies
 from dris.learn.recipe import Recipe
-from dris.learn.trainers.networks.builders import build_model
 from dris.learn.trainers.networks.loop import cosine
+from dris.learn.trainers.networks.models import build_model
 from measure import finish, report
 
 PROXIES = 2

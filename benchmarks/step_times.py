@@ -13,7 +13,7 @@ import time
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from dris.learn.trainers.networks.builders import build_model
+from dris.learn.trainers.networks.models import build_model
 from experiments.networks.count import count_parameters, multiply_adds
 
 NAMES = (

@@ -13,8 +13,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from dris.learn.recipe import Recipe
-from dris.learn.trainers.networks.builders import build_model
 from dris.learn.trainers.networks.loop import cosine
+from dris.learn.trainers.networks.models import build_model
 from experiments.targets.static import train_target
 from measure import finish, report
 

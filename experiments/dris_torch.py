@@ -1,7 +1,6 @@
 """What the experiments need of `dris` that imports torch, and why; see `dris_internals`."""
 
 # Networks: the paper's are built, trained and frozen as those of the library.
-from dris.learn.trainers.networks.builders import MODELS, build_model, builder_of
 from dris.learn.trainers.networks.encoders import (
     Centred,
     Enlarged,
@@ -12,8 +11,11 @@ from dris.learn.trainers.networks.encoders import (
 from dris.learn.trainers.networks.features import extract_features
 from dris.learn.trainers.networks.loop import Network
 from dris.learn.trainers.networks.models import (
+    MODELS,
     Classifier,
     average,
+    build_model,
+    builder_of,
     channels_of,
     convolution,
     fully_connected,

@@ -11,8 +11,13 @@ import torch.nn.functional as F  # noqa: E402, N812
 from torch import nn  # noqa: E402
 
 from dris.core.errors import InputError  # noqa: E402
-from dris.learn.trainers.networks.builders import MODELS, build_model  # noqa: E402
-from dris.learn.trainers.networks.models import Classifier, fully_connected, linear  # noqa: E402
+from dris.learn.trainers.networks.models import (  # noqa: E402  # noqa: E402
+    MODELS,
+    Classifier,
+    build_model,
+    fully_connected,
+    linear,
+)
 
 RGB, GREY = (3, 32, 32), (1, 28, 28)
 CONVOLUTIONAL = sorted(set(MODELS) - {"linear", "fc"})

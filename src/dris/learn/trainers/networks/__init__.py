@@ -1,6 +1,6 @@
 """Networks as proxies and targets (torch).
 
-In reading order: `builders` (by name or function), `network_trainer`, `models`, `sources` (where
+In reading order: `models` (by name or function), `network_trainer`, `sources` (where
 batches come from), `loop` (the one training loop), `encoders` (pretrained ones), `features` (a
 frozen backbone), `samplers` (importance draws).
 """

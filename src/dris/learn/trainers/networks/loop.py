@@ -18,8 +18,7 @@ from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 from dris.learn.recipe import Recipe, cosine
 from dris.learn.trainers.job import Positions
-from dris.learn.trainers.networks.builders import build_model
-from dris.learn.trainers.networks.models import Classifier
+from dris.learn.trainers.networks.models import Classifier, build_model
 from dris.learn.trainers.networks.sources import (
     PADDING,
     Source,

@@ -14,7 +14,6 @@ import numpy as np
 from dris.core.errors import InputError
 from dris.learn.store.run_store import fingerprint
 from dris.learn.trainers.job import Data, Job
-from dris.learn.trainers.networks.builders import MODELS, builder_of
 from dris.learn.trainers.trainer import Schedule, Stream, Trainer, Training
 
 
@@ -22,7 +21,7 @@ class NetworkTrainer(Trainer):
     """torch networks."""
 
     title = "network"
-    names = tuple(MODELS)
+    names = ("fc", "linear", "resnet20", "small_cnn")
     batch_size = 128
     records_batches = True
 
@@ -30,6 +29,8 @@ class NetworkTrainer(Trainer):
         return True
 
     def check(self, model: Any) -> Any:
+        from dris.learn.trainers.networks.models import builder_of
+
         builder_of(model)
         return model
 
@@ -64,6 +65,8 @@ class NetworkTrainer(Trainer):
         if isinstance(function, str):
             if ":" not in function:
                 return None
+            from dris.learn.trainers.networks.models import builder_of
+
             function = _innermost(builder_of(function)[0])
         else:
             unnamed = "<" in self.describe(function) or not hasattr(function, "__qualname__")
