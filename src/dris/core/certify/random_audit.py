@@ -44,7 +44,7 @@ class AuditLimit:
 
 
 def draw_audit(subset: Subset, n: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw n positions of the subset uniformly; to stop when answers look good voids the limit."""
+    """Draw n positions of the subset uniformly; to choose n by the answers voids the limit."""
     count = check_count(n, "n", at_least=1)
     if count > len(subset):
         raise InputError(f"n must be at most the {len(subset)} examples of the subset, got {n}")

@@ -20,9 +20,7 @@ class Bound:
     """Theorem 1 with one radius; all of it holds together with probability 1 - δ."""
 
     radius: float  # how far a rank variance may stray from its expectation; smaller is better
-    threshold: (
-        float  # θ*, never exceeded by the corrupted bulk (part i); with rank error (√θ* + e)²
-    )
+    threshold: float  # θ*, never exceeded by the corrupted bulk (part i); with e, (√θ* + e)²
     boundary_floor: float  # never undercut by a boundary example (part ii); likewise (√floor − e)²
     gap: float  # Δ', the distance between the two groups' expectations
     separates: bool  # Δ' > 2 · radius, so θ* lies between the groups; with e, √floor − √θ* > 2e too
@@ -148,7 +146,7 @@ def certify(
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The two expectations and the radius, exact: at the smallest K they nearly touch."""
+    """The two expectations and the radius, exact: at the smallest K a hair decides."""
 
     boundary: Fraction  # τ_bdry²
     bulk: Fraction  # τ²/4 + γ
@@ -162,7 +160,7 @@ class _Gap:
         return Fraction(k - 1, k) * self.boundary
 
     def ceiling(self, k: int) -> Fraction:
-        """Largest E[σ̂²] in the bulk; not identical, σ̂² is at most that around 1 - τ/2."""
+        """Largest E[σ̂²] in the bulk; proxies that are not identical lose the factor 1 - 1/K."""
         return Fraction(k - 1, k) * self.bulk if self.identical else self.bulk
 
     def radius_squared(self, k: int) -> Fraction:

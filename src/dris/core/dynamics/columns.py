@@ -211,48 +211,43 @@ class Totals:
 class TotalsAccumulator:
     """Adds epochs up one by one, the only place where that is done."""
 
-    _ARRAYS = ("margin", "forgotten", "learned", "was_right")
-
     def __init__(self, proxies: int, examples: int) -> None:
-        shape = (proxies, examples)
+        kinds = {"margin": float, "forgotten": np.int32, "learned": bool, "was_right": bool}
+        self._sums = {name: np.zeros((proxies, examples), kind) for name, kind in kinds.items()}
         self._epochs = 0
-        self._margin: NDArray[np.float64] | None = np.zeros(shape)
-        self._forgotten: NDArray[np.int32] | None = np.zeros(shape, dtype=np.int32)
-        self._learned = np.zeros(shape, dtype=bool)
-        self._was_right = np.zeros(shape, dtype=bool)
 
     def add(self, margin: Column | None, correct: Column | None) -> None:
         """Add one epoch's (K, N) margins and correctness, either of which may be missing."""
         self._epochs += 1
+        sums = self._sums
         if margin is None:
-            self._margin = None
-        elif self._margin is not None:
-            self._margin += margin
+            sums.pop("margin", None)
+        elif "margin" in sums:
+            sums["margin"] += margin
         if correct is None:
-            self._forgotten = None
-        elif self._forgotten is not None:
-            self._forgotten += self._was_right & ~correct
-            self._learned |= correct
-            self._was_right = np.array(correct)
+            sums.pop("forgotten", None)
+        elif "forgotten" in sums:
+            sums["forgotten"] += sums["was_right"] & ~correct
+            sums["learned"] |= correct
+            sums["was_right"] = np.array(correct)
 
     def totals(self) -> Totals:
         """What has been added up so far."""
-        learned = None if self._forgotten is None else self._learned
-        return Totals(self._epochs, self._margin, self._forgotten, learned)
+        sums = self._sums
+        learned = sums["learned"] if "forgotten" in sums else None
+        return Totals(self._epochs, sums.get("margin"), sums.get("forgotten"), learned)
 
     def state(self, *, copy: bool = True) -> dict[str, Any]:
         """All that is needed to go on later; without copies for who writes it away at once."""
-        arrays = {name: getattr(self, f"_{name}") for name in self._ARRAYS}
-        there = {n: a for n, a in arrays.items() if a is not None}
-        return {"epochs": self._epochs} | {n: a.copy() if copy else a for n, a in there.items()}
+        sums = {name: a.copy() if copy else a for name, a in self._sums.items()}
+        return {"epochs": self._epochs, **sums}
 
     @classmethod
     def resume(cls, state: Mapping[str, Any]) -> "TotalsAccumulator":
         """An accumulator that goes on where `state` was taken."""
-        running = cls(*state["learned"].shape)
+        running = cls(0, 0)
         running._epochs = int(state["epochs"])
-        for name in cls._ARRAYS:
-            setattr(running, f"_{name}", state[name].copy() if name in state else None)
+        running._sums = {name: state[name].copy() for name in running._sums if name in state}
         return running
 
 

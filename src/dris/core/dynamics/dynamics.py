@@ -166,7 +166,7 @@ class Dynamics:
 
     loss = property(lambda self: self.column("loss"), doc="As (proxy, epoch, example).")
     margin = property(lambda self: self.column("margin"), doc="As (proxy, epoch, example).")
-    correct = property(lambda self: self.column("correct"), doc="True where the label was given.")
+    correct = property(lambda self: self.column("correct"), doc="Whether the label was predicted.")
     error_norm = property(lambda self: self.column("error_norm"), doc="‖p − onehot(label)‖.")
 
     @property

@@ -42,9 +42,7 @@ class LabelSide:
 class Assessment:
     """What the ensemble thinks of every label."""
 
-    shown: (
-        LabelSide  # of the labels that the proxies were asked about; canaries carry a flipped one
-    )
+    shown: LabelSide  # of the labels that the proxies were asked about: of canaries the flipped
     given: LabelSide  # of the data's own labels
     suggested: Labels  # the likeliest true label, 0..C-1; -1 where that is unknown
     p_suggested: Floats  # how likely it is the true one

@@ -29,9 +29,7 @@ class Canaries:
     certifies: Mask  # one entry per canary: True in the certifying part, False in the choosing part
     # one entry per example: -1 where `avoid` was set; those of equal value were equally likely
     stratum: Labels
-    uncounted_chance: (
-        float  # at most, of a canary on a wrong label to be right, or unlike the others
-    )
+    uncounted_chance: float  # the largest chance that a canary on a wrong label does not count
     kind: str  # the attacker
     parameters: Mapping[str, Any]  # what it was given, as values that JSON can hold
 
