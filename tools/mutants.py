@@ -409,7 +409,7 @@ def _held(mutant: Mutant) -> str:
     return next((n for k in range(1, len(words) + 1) if (n := ".".join(words[:k])) in held), "")
 
 
-_PLAIN = (bool, int, float, str, tuple, type(None))
+_PLAIN = (bool, int, float, str, type(None))
 
 
 def _patched(mutant: Mutant) -> bool:
@@ -432,8 +432,13 @@ def _patched(mutant: Mutant) -> bool:
     return changed > 0
 
 
+def _plain(value: object) -> bool:
+    """Whether a value is the same wherever its code runs, as no function is."""
+    return all(map(_plain, value)) if isinstance(value, tuple) else isinstance(value, _PLAIN)
+
+
 def _differ(one: object, other: object) -> bool:
-    return isinstance(one, _PLAIN) and isinstance(other, _PLAIN) and one != other
+    return _plain(one) and _plain(other) and one != other
 
 
 def _defaults(function: FunctionType, other: FunctionType) -> int:

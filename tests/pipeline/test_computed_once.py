@@ -1,7 +1,10 @@
 """Nothing is computed twice: how often one decision calls what is expensive."""
 
+import inspect
+import sys
 from collections import Counter
 from functools import wraps
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from dris.core.checks import judgement
 from dris.core.noise import assessment
 from dris.core.select import rules
 from dris.pipeline import choice, ensemble, route
+from examples.quickstart_data import people
 
 COUNTED = {
     "train": (route, "train_ensemble"),
@@ -75,3 +79,23 @@ def test_the_count_would_see_a_second_assessment(calls):
     assert calls["assess"] == 1
     rules.choose("clean", decision.ensemble.view, keep=1.0)  # without the assessment at hand
     assert calls["views"] == 2
+
+
+def test_one_decision_about_the_quickstarts_table_enters_few_modules(tmp_path):
+    people(tmp_path / "people.csv", np.random.default_rng(0), n=400)
+    entered = set()
+
+    def see(frame, event, _):
+        if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            entered.add(Path(frame.f_code.co_filename))
+
+    sys.setprofile(see)
+    try:
+        decision = dris.clean(tmp_path / "people.csv", label="income", id="person", workers=1)
+    finally:
+        sys.setprofile(None)
+    assert decision.harm is not None
+    home = Path(dris.__file__).parent
+    own = {str(path.relative_to(home)) for path in entered if path.is_relative_to(home)}
+    assert {"data/reader.py", "learn/proxies.py", "pipeline/route.py"} <= own
+    assert len(own) <= 70, sorted(own)

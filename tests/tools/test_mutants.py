@@ -47,7 +47,7 @@ assert random_audit.audit_limit.__kwdefaults__["delta"] == 0.085
 rule = next(m for m in tool.mutants_of("core/certify/separation") if "x < 1 -> " in m.name)
 assert not tool._patched(rule)  # in a table of functions: left to a fresh import
 code = limits._cuts.__code__, limits._outside_limit.__code__
-put("core/certify/limits::_outside_limit::accepted(most)")
+put("core/certify/limits::_outside_limit::rejected(most)")
 assert limits._cuts.__code__ == code[0] and limits._outside_limit.__code__ != code[1]
 """
     subprocess.run([sys.executable, "-c", program], check=True)
