@@ -192,10 +192,8 @@ class WeightedTrainer(Trainer):
                 "WeightedTrainer trains classifiers, logits (B, classes) on labels (B,); got "
                 f"{tuple(outputs.logits.shape)} and {tuple(labels.shape)}"
             )
-        smoothing = self.args.label_smoothing_factor
-        losses = cross_entropy(
-            outputs.logits.float(), labels, reduction="none", label_smoothing=smoothing
-        )
+        how: Any = {"reduction": "none", "label_smoothing": self.args.label_smoothing_factor}
+        losses = cross_entropy(outputs.logits.float(), labels, **how)
         loss = (weights * losses).mean()
         return (loss, outputs) if return_outputs else loss
 

@@ -90,7 +90,7 @@ def corrupt_labels(
     places = np.flatnonzero(~data.trusted)
     if places.size < 2:
         raise InputError("every label is trusted, so none may be flipped; leave out `trusted`")
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"classes": len(data.classes)}
     if kind == "targeted":
         network = data.x.ndim == 4 and importlib.util.find_spec("torch") is not None
         x = data.x if network or data.x.ndim == 2 else data.x.reshape(len(data), -1)
@@ -104,9 +104,7 @@ def corrupt_labels(
     elif kind == "transition":
         more["matrix"] = matrix
     share = None if kind == "transition" else rate
-    part = flip_labels(
-        data.labels[places], share, kind=kind, seed=seed, classes=len(data.classes), **more
-    )
+    part = flip_labels(data.labels[places], share, kind=kind, seed=seed, **more)
     given = data.labels.copy()
     given[places] = part.given
     return NoisyLabels(given, data.labels, part.how)

@@ -187,9 +187,7 @@ def _check(job: Job, n: int, *, stacked: bool, judged: bool) -> None:
     if job.record == "snapshot" and not stacked:
         raise InputError('record="snapshot" needs stacked models; use record="scored"')
     if job.pick and folds is None:
-        raise InputError(
-            'scored_epoch="held_out" reads losses out of fold; ask for folds: cross_fit=4'
-        )
+        raise InputError('scored_epoch="held_out" reads losses out of fold; pass cross_fit=4')
     if job.patience is not None and not job.pick:
         raise InputError(
             "patience stops proxies by the loss out of fold; use it with cross_fit=4 and "

@@ -21,11 +21,9 @@ class Recipe:
     learning_rate: float  # at the first step; the cosine takes it to zero at the last
     momentum: float = 0.9  # of SGD
     weight_decay: float = 5e-4  # on every parameter
-    # where snapshot scores look, after that many full passes; E/2 unless given
-    scored_epoch: int | None = None
+    scored_epoch: int | None = None  # where snapshot scores look, after so many passes; E/2 if None
     stop_epoch: int | None = None  # stop after this epoch; E unless given
-    # crop from a reflected border of 4 pixels and flip, per example (images only)
-    augment: bool = True
+    augment: bool = True  # crop from a reflected border of 4 pixels and flip (images only)
     # train in bfloat16 where the device is a GPU, or "everywhere", which pays on processors that
     # multiply it; what is measured stays float32
     mixed_precision: bool | Literal["everywhere"] = True

@@ -33,9 +33,7 @@ class Engine:
     # of the Ray cluster: host:port, "auto" for the one that this machine belongs to. Not given,
     # RAY_ADDRESS names it, or Ray finds or starts one on this machine
     address: str | None = None
-    # that Ray reserves for each task. A proxy computes in one thread; ask for more where its
-    # memory, not its time, decides how many fit on a node
-    cpus: float = 1
+    cpus: float = 1  # that Ray reserves for each task; more where its memory decides how many fit
     gpus: float = 0  # that Ray reserves for each task; 0.5 lets two tasks share one
     retries: int = 3  # how often a task is run again when its process or its node dies
 

@@ -76,9 +76,8 @@ def count_levels(passes: Passes, *, bits: int) -> int:
 def rank_tables(folder: Path, *, proxies: int, levels: int, bits: int) -> list[RankTable]:
     """The ranks of each proxy, from the merged histograms that `count_levels` left."""
     merged = [_read(folder / f"level-{depth}") for depth in range(levels)]
-    return [
-        RankTable([level[k] for level in merged if k in level], bits=bits) for k in range(proxies)
-    ]
+    each = [[level[k] for level in merged if k in level] for k in range(proxies)]
+    return [RankTable(histograms, bits=bits) for histograms in each]
 
 
 def look_up(shard: Shard, tables: Sequence[RankTable]) -> Iterator[tuple[Any, NDArray[np.uint64]]]:

@@ -110,9 +110,7 @@ class EstimatorTrainer(Trainer):
     def check(self, model: Any) -> Any:
         estimator = ESTIMATORS[model]() if isinstance(model, str) else model
         if isinstance(estimator, type):
-            raise InputError(
-                f"model must be an estimator, got the class {estimator.__name__}; call it"
-            )
+            raise InputError(f"model must be an estimator, got the class {estimator.__name__}")
         if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
             raise InputError(
                 f"{type(estimator).__name__} has neither decision_function nor predict_proba; "

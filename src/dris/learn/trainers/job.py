@@ -170,7 +170,6 @@ def check_test(
     if hasattr(x, "shape") != hasattr(data, "shape"):
         raise InputError("test must be an array where x is one and a Dataset where x is one")
     if hasattr(x, "shape") and x.shape[1:] != data.shape[1:]:
-        raise InputError(
-            f"test must be shaped like x, {data.shape[1:]} an example, got {x.shape[1:]}"
-        )
+        wanted, got = data.shape[1:], x.shape[1:]
+        raise InputError(f"test must be shaped like x, {wanted} an example, got {got}")
     return x, labels_for(test[1], len(x))

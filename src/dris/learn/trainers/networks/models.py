@@ -153,9 +153,8 @@ def convolution(
     inputs: int, outputs: int, kernel: int = 3, *, stride: int = 1, groups: int = 1
 ) -> nn.Conv2d:
     """A convolution to be followed by BatchNorm: no bias, "same" padding."""
-    return nn.Conv2d(
-        inputs, outputs, kernel, stride, padding=kernel // 2, groups=groups, bias=False
-    )
+    pad = kernel // 2
+    return nn.Conv2d(inputs, outputs, kernel, stride, padding=pad, groups=groups, bias=False)
 
 
 def average(*layers: nn.Module) -> nn.Sequential:

@@ -70,10 +70,9 @@ class Stack:
         self.recipe, self.schedules = recipe, list(schedules)
         self._x, self._labels = x, labels
         self._width, self._classes, self._hidden = x.shape[1], classes, hidden
-        rngs = [rng_for(seed, *stream, "model") for stream in streams]
-        self._weights = np.stack(
-            [initial_weights(x.shape[1], hidden, classes, rng=r) for r in rngs]
-        )
+        rngs = (rng_for(seed, *stream, "model") for stream in streams)
+        drawn = [initial_weights(x.shape[1], hidden, classes, rng=rng) for rng in rngs]
+        self._weights = np.stack(drawn)
         self._speed = np.zeros_like(self._weights)
         self._marked: Floats | None = None
         self._threads = max(1, threads)
