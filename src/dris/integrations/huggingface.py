@@ -214,6 +214,5 @@ class _Pairs(torch.utils.data.Dataset[tuple[Any, float]]):
 
 
 def _collate_pairs(collate: Collate, pairs: list[tuple[Any, float]]) -> dict[str, Any]:
-    """Collate the examples, and add their weights."""
     batch = collate([example for example, _ in pairs])
     return {**batch, WEIGHT: torch.tensor([weight for _, weight in pairs])}

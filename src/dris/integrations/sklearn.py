@@ -305,7 +305,6 @@ def _validate(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 
 def _check_how(how: str, keep: float | None) -> None:
-    """Refuse what nothing can be done with."""
     if how not in HOW:
         near = suggest_name(str(how), HOW)
         raise InputError(f"how must be one of {', '.join(HOW)}, got {how!r}{near}")

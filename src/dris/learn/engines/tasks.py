@@ -241,7 +241,6 @@ def _run_task(
 
 
 def _sender(ray: ModuleType, tasks: Sequence[tuple[Any, ...]]) -> Callable[[Any], Any]:
-    """A function that sends what several tasks share once, by identity."""
     times = Counter(id(argument) for task in tasks for argument in task)
     sent: dict[int, Any] = {}
 

@@ -187,7 +187,6 @@ def _attempt(
 
 
 def _tally(store: Store, jobs: Sequence[Job], results: Sequence[Trained]) -> None:
-    """Count proxies that the store held and that were trained; a proxy's folds count as one."""
     for job, result in zip(jobs, results, strict=True):
         if job.fold:
             continue
@@ -227,7 +226,7 @@ def join_proxies(jobs: Sequence[Job], results: Sequence[Trained], data: Data) ->
     if missing:
         warnings.warn(
             f"{len(parts)} of {len(parts) + len(missing)} proxies finished; {'; '.join(reasons)}",
-            stacklevel=4,
+            stacklevel=3,
         )
         dynamics = replace(dynamics, provenance={**dynamics.provenance, "missing": reasons})
     return dynamics
@@ -257,7 +256,6 @@ def hold_at_best(trained: Sequence[Trained]) -> list[Trained]:
 
 
 def _join_folds(job: Job, folds: Sequence[Dynamics], data: Data) -> Dynamics:
-    """The models of one proxy's folds as one proxy, in fold and out of fold."""
     if job.folds is None:
         return folds[0]
     fold = folds_for(job, job.stream, data)

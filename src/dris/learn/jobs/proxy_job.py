@@ -71,7 +71,6 @@ def _follow(job: Job, data: Data, run: Run | None, tick: Callable[[], None]) -> 
 
 
 def _no_better(recorder: Recorder, outside: Positions, patience: int) -> bool:
-    """True if `patience` epochs have not lowered the loss on the held-out rows."""
     if recorder.epoch <= patience + 1:
         return False
     losses = recorder.dynamics().loss[0][:, outside].mean(axis=1, dtype=np.float64)

@@ -180,7 +180,6 @@ def _held_out(stack: Stack, folds: Folds | None, data: Data) -> Columns:
 
 
 def _left_out(folds: Folds, count: int) -> list[NDArray[np.int64]]:
-    """The rows that each model did not train on."""
     return [np.flatnonzero(fold == f) for fold in folds for f in range(count)]
 
 
@@ -201,7 +200,6 @@ def _measure(
 def _diverged(
     job: Job, streams: Sequence[Stream], stack: Stack, inside: Columns, epoch: int
 ) -> dict[int, DivergedError]:
-    """The proxies whose weights or values are no longer finite."""
     wild = {model // (job.folds or 1) for model in stack.broken()}
     with np.errstate(invalid="ignore", over="ignore"):
         for name in {"loss", "margin"} & set(inside):

@@ -195,7 +195,6 @@ def _score_shard(
     bits: int,
     tick: Ticker,
 ) -> None:
-    """The last pass over a shard: ranks, their variance and their mean, written."""
     n, k = result["examples"], shard.proxies
     if result["exact"]:
         ranked = collect_ranks(shard, int(file.stem.rpartition("-")[2]), folder)
@@ -213,7 +212,6 @@ def _score_shard(
 
 
 def _plan(shards: Sequence[Shard], *, exact: bool, bits: int) -> bytes:
-    """All that the scores depend on, as text."""
     Grid.whole(np.dtype(np.uint32), bits=bits)  # refuses a number of bits that cannot be
     states = [(shard, shard.path.stat()) for shard in shards]
     files = [[s.path.name, s.rows, state.st_size, state.st_mtime_ns] for s, state in states]
@@ -233,7 +231,6 @@ def _results(folder: Path) -> list[Path]:
 
 
 def _publish(passes: Passes, targets: Sequence[Path], writer: Writer) -> None:
-    """Give the shards that lie in scratch space their names, all together."""
     fresh = {old: target for target in targets if (old := passes.folder / target.name).exists()}
     quiet = replace(passes, progress=None)
     sums = quiet.run(_digest, [(path,) for path in fresh], ticks=len(fresh))

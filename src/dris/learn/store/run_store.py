@@ -222,7 +222,6 @@ def _is_run(folder: Path) -> bool:
 
 
 def _others(folder: Path) -> list[Path]:
-    """What is in the folder of a run and was not written by it."""
     try:
         return [path for path in folder.iterdir() if path.is_dir() or not _is_own(path.name)]
     except FileNotFoundError:
@@ -248,7 +247,6 @@ def _remove(folder: Path) -> tuple[str, int]:
 
 
 def _empty(folder: Path) -> list[tuple[str, int]]:
-    """Remove the files of a run, and their folder when nothing else is in it."""
     size = sum(f.st_size for f in _files(folder, own=True))
     before = list(folder.iterdir())
     for path in before:

@@ -148,7 +148,6 @@ def _together(spread: NDArray[Any], groups: tuple[Group, ...]) -> NDArray[np.flo
 
 
 def _blocks(x: NDArray[Any]) -> Iterator[slice]:
-    """Consecutive rows, a few megabytes at a time."""
     step = max(1, (1 << 20) // x.shape[1])
     return (slice(start, start + step) for start in range(0, len(x), step))
 

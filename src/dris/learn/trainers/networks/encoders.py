@@ -211,7 +211,6 @@ def _find_torchvision(model: str) -> Path | None:
 
 
 def _build_torchvision(model: str, path: Path | None) -> nn.Module:
-    """One of torchvision's models without its last layer."""
     weights = _best_weights(model)
     models = importlib.import_module("torchvision.models")
     network = models.get_model(model, weights=None if path is not None else weights)

@@ -116,7 +116,6 @@ def _ahead(made: Iterable[Made], many: int) -> Iterator[Made]:
 
 
 def _check_rows(out: Any, count: int, first: int) -> NDArray[Any]:
-    """What a backbone made of a batch, as (example, feature)."""
     rows = as_array(out)
     if rows.ndim > 2 and set(rows.shape[2:]) == {1}:
         rows = rows.reshape(rows.shape[:2])
@@ -179,7 +178,6 @@ def _hash_data(data: Any, batch_size: int) -> str:
 
 
 def _hash_network(backbone: nn.Module) -> str:
-    """A fingerprint of the class, the layers and every weight."""
     kind = type(backbone)
     digest = hashlib.sha256(f"{kind.__module__}:{kind.__qualname__}\n{backbone!r}\n".encode())
     for name, tensor in backbone.state_dict().items():
