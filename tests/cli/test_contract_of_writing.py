@@ -402,7 +402,7 @@ THEMSELVES = {
     "writer": "the writer itself",
     "journal": "lines added to a file that is a review already, or that was not there; its lock",
     "server": "a file in a temporary folder",
-    "data/files": "a temporary name in scratch space; a copy in the cache, named by a hash",
+    "data/files": "a copy in the cache, named by a hash",
     "csvfile": "into the writer's temporary name",
     "parquet": "into the writer's temporary name",
     "numpy_files": "into the writer's temporary name",
@@ -424,7 +424,7 @@ THEMSELVES = {
 }
 _VERBS = {
     *("write_text", "write_bytes", "unlink", "rmdir", "rmtree", "rename", "savefig", "touch"),
-    *("write_atomically", "write_arrays", "whole_file", "place_new", "ParquetWriter"),
+    *("write_atomically", "write_arrays", "place_new", "ParquetWriter"),
     *("write_table", "savez", "savez_compressed", "ftruncate", "copyfile", "move", "symlink_to"),
     *("to_csv", "to_parquet", "to_json", "removedirs", "truncate", "hardlink_to"),
 }

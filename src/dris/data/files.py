@@ -253,18 +253,6 @@ def refuse_large(path: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary name, renamed to `path` at the end; for scratch space alone: see `Writer`."""
-    with writing(path):
-        temporary = temporary_for(path)
-        try:
-            yield temporary
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn a full disk or a folder without write access into one sentence."""
     try:

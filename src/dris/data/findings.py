@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dris.core.errors import parameter
 from dris.data.files import listed, one_line
 from dris.data.labelled import Feature, LabelFinding, LabelledData, Leak, Value, spelling_of
-from dris.data.text.ngrams import BUCKETS, hashed_words, normalize
+from dris.data.text.ngrams import BUCKETS, hashed_ngrams, normalize
 
 _MISSING = {"nan", "none", "null", "na", "n/a", "#n/a", "?", "-", "--", "unknown", "missing", ""}
 _MISSING |= {"(missing)", "tbd", "undefined"}
@@ -47,33 +47,22 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def add_findings(data: LabelledData, more: Iterable[LabelFinding] = ()) -> LabelledData:
-    """The data with everything that is seen in its labels, as findings and as notes.
-
-    >>> data = LabelledData.of(np.eye(6), [0, 1, 2, 1, 0, 0], classes=("cat", "dog", "Dog"))
-    >>> [f.kind for f in add_findings(data).findings]
-    ['spellings', 'few']
-    """
+    """The data with everything that is seen in its labels, as findings and as notes."""
     counts = np.bincount(data.labels, minlength=len(data.classes))
     keys = data.copies if data.copies is not None else row_keys(data.x)
     copies = row_groups(keys) if data.x.size else None
-    findings = [
+    findings = (
         *more,
         *(LabelFinding("leak", len(data), text) for text in describe_leaks(data.leaks)),
-        *_unlabelled(data),
         *_missing(data, counts),
         *_spellings(data.classes, counts),
         *_many(data),
         *_several_in_one(data),
-        *_quantity(data),
         *_few(data, counts),
         *(() if copies is None else _repeated(data, copies)),
-    ]
-    return replace(
-        data,
-        findings=tuple(findings),
-        copies=copies,
-        notes=(*data.notes, *(finding.text for finding in findings)),
     )
+    notes = (*data.notes, *(finding.text for finding in findings))
+    return replace(data, findings=findings, copies=copies, notes=notes)
 
 
 def merge_spellings(
@@ -85,15 +74,13 @@ def merge_spellings(
     for i in sorted(range(len(classes)), key=lambda i: (-int(counts[i]), str(classes[i]))):
         best.setdefault(spelling_of(classes[i]), i)
     to = [best[spelling_of(value)] for value in classes]
-    kept = sorted(set(to))
-    place = {old: new for new, old in enumerate(kept)}
-    notes = [
+    kept, place = np.unique(to, return_inverse=True)
+    notes = (
         f"{classes[i]!r} became {classes[t]!r} in {_rows(int(counts[i]))}"
         for i, t in enumerate(to)
         if i != t
-    ]
-    new = np.array([place[t] for t in to], dtype=np.int64)[labels]
-    return new, tuple(classes[i] for i in kept), tuple(notes)
+    )
+    return place[labels], tuple(classes[i] for i in kept), tuple(notes)
 
 
 def row_keys(x: NDArray[np.floating] | NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -111,13 +98,9 @@ def row_keys(x: NDArray[np.floating] | NDArray[np.uint8]) -> NDArray[np.uint64]:
     step = max(1, (1 << 20) // max(1, width))
     for begin in range(0, len(flat), step):
         part = flat[begin : begin + step]
-        if part.dtype == np.float32:
-            bits = (part + np.float32(0)).view(np.uint32).astype(np.uint64)
-        elif part.dtype == np.float64:
-            bits = np.ascontiguousarray(part + 0.0).view(np.uint64)
-        else:
-            bits = part.astype(np.uint64)
-        bits = (bits + np.uint64(1)) * _ODD
+        if part.dtype.kind == "f":  # -0.0 is 0.0
+            part = np.ascontiguousarray(part + part.dtype.type(0)).view(f"u{part.itemsize}")
+        bits = (part.astype(np.uint64) + np.uint64(1)) * _ODD
         bits ^= bits >> np.uint64(31)
         keys[begin : begin + step] = (bits * each).sum(axis=1, dtype=np.uint64)
     return keys
@@ -126,12 +109,10 @@ def row_keys(x: NDArray[np.floating] | NDArray[np.uint8]) -> NDArray[np.uint64]:
 def row_groups(keys: NDArray[np.integer]) -> NDArray[np.int64] | None:
     """Numbers that are shared by equal rows, in the order of their first; None if all differ."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    if len(first) == len(keys):
-        return None
-    return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)
+    return None if len(first) == len(keys) else np.argsort(np.argsort(first))[inverse]
 
 
-def _unlabelled(data: LabelledData) -> Iterator[LabelFinding]:
+def _missing(data: LabelledData, counts: NDArray[np.int64]) -> Iterator[LabelFinding]:
     if (aside := data.unlabelled) is not None:
         names = listed([one_line(name, 40) for name in aside.ids.tolist()], most=3)
         text = (
@@ -139,9 +120,6 @@ def _unlabelled(data: LabelledData) -> Iterator[LabelFinding]:
             "and listed in issues.csv with a label to consider"
         )
         yield LabelFinding("unlabelled", len(aside), text)
-
-
-def _missing(data: LabelledData, counts: NDArray[np.int64]) -> Iterator[LabelFinding]:
     if odd := [i for i, v in enumerate(data.classes) if spelling_of(v) in _MISSING]:
         total = int(counts[odd].sum())
         names = listed([f"{data.classes[i]!r} ({counts[i]:,})" for i in odd])
@@ -167,6 +145,7 @@ def _spellings(classes: Sequence[Value], counts: NDArray[np.int64]) -> Iterator[
 
 
 def _many(data: LabelledData) -> Iterator[LabelFinding]:
+    """Values of an id, or many whole numbers that do not count classes, as ages and prices are."""
     classes, n = len(data.classes), len(data)
     if classes > n // 2 and n >= 20:
         text = (
@@ -174,6 +153,15 @@ def _many(data: LabelledData) -> Iterator[LabelFinding]:
             "name the column of classes with `label` if it is another"
         )
         yield LabelFinding("id", classes, text)
+    values = [v for v in data.classes if isinstance(v, int) and not isinstance(v, bool)]
+    if not max(classes, MIN_QUANTITY) <= len(values) <= n // 2:
+        return
+    if values[0] not in (0, 1) or values[-1] - values[0] != len(values) - 1:
+        text = (
+            f"the label has {len(values)} different numbers from {values[0]} to {values[-1]}, as a "
+            "quantity has; each counts as a class of its own, so put them into a few ranges"
+        )
+        yield LabelFinding("quantity", len(values), text)
 
 
 def _several_in_one(data: LabelledData) -> Iterator[LabelFinding]:
@@ -191,19 +179,6 @@ def _several_in_one(data: LabelledData) -> Iterator[LabelFinding]:
             )
             yield LabelFinding("several labels", lists, text)
             return
-
-
-def _quantity(data: LabelledData) -> Iterator[LabelFinding]:
-    """Many whole numbers that do not count classes, as ages and prices are."""
-    values = [v for v in data.classes if isinstance(v, int) and not isinstance(v, bool)]
-    if not max(len(data.classes), MIN_QUANTITY) <= len(values) <= len(data) // 2:
-        return
-    if values[0] not in (0, 1) or values[-1] - values[0] != len(values) - 1:
-        text = (
-            f"the label has {len(values)} different numbers from {values[0]} to {values[-1]}, as a "
-            "quantity has; each counts as a class of its own, so put them into a few ranges"
-        )
-        yield LabelFinding("quantity", len(values), text)
 
 
 def _few(data: LabelledData, counts: NDArray[np.int64]) -> Iterator[LabelFinding]:
@@ -258,9 +233,6 @@ def determined_share(codes: NDArray[np.integer], labels: NDArray[np.int64], clas
     """How much of the label a list of values tells: 0 as much as the commonest class, 1 all.
 
     Each row is judged by the other rows of its value, so that a value of its own says nothing.
-
-    >>> determined_share(np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 1]), 2)
-    1.0
     """
     _, dense = np.unique(codes, return_inverse=True)
     pairs, counts = np.unique(dense.astype(np.int64) * classes + labels, return_counts=True)
@@ -411,10 +383,9 @@ def _held_out_share(model: Any, x: NDArray[np.floating], labels: NDArray[np.int6
 def _columns_by_name(data: LabelledData) -> dict[str, NDArray[np.floating]]:
     """Each number, date and list of values as one column; no texts and no pictures."""
     columns: dict[str, NDArray[np.floating]] = {}
-    at = 0
-    for feature in data.features:
-        part = data.x[:, at : at + feature.width]
-        at += feature.width
+    ends = np.cumsum([feature.width for feature in data.features]).tolist()
+    for feature, end in zip(data.features, ends, strict=True):
+        part = data.x[:, end - feature.width : end]
         if feature.how in ("one-hot", "hashed"):
             columns[feature.column] = part.argmax(axis=1).astype(np.float32)
         elif feature.how in ("number", "yes/no", "days", "hours"):
@@ -429,14 +400,10 @@ def drop_uninformative_columns(data: LabelledData) -> LabelledData:
 
     Arrays lose constants, copies and columns that repeat the label, which files leave out as they
     are read. Columns that tell the given label together are named.
-
-    >>> x = np.array([[0.0, 1.0, 5.0, 1.0], [0.0, 2.0, 7.0, 2.0]])
-    >>> drop_uninformative_columns(LabelledData.of(x, [0, 1], classes=("a", "b"))).x.tolist()
-    [[1.0, 5.0], [2.0, 7.0]]
     """
     if data.x.ndim != 2 or data.x.nbytes > MAX_BYTES or len(data) < 2:
         return data
-    if all(feature.how in ("vector", "number") for feature in data.features):
+    if {feature.how for feature in data.features} <= {"vector", "number"}:
         data = _drop_columns(data)
     if not all(leak.left_out for leak in data.leaks):
         return data
@@ -499,7 +466,7 @@ def telltale_words(
     if counted.sum() < 2:
         return []
     texts = normalize(cells.take(pa.array(drawn)))
-    owner, bucket = hashed_words(texts)
+    owner, bucket = hashed_ngrams(texts, sizes=())[0]
     each = np.unique(bucket * len(texts) + owner)  # each bucket of a text once
     bucket, owner = np.divmod(each, len(texts))
     # Only words that are in as many texts as a class has can be that class.
@@ -531,5 +498,5 @@ def remove_words(cells: Any, words: Sequence[str]) -> Any:
 def _words_in(text: str, bucket: int) -> list[str]:
     """The word of a text that falls into a bucket; none where a pair of words does."""
     words = list(dict.fromkeys(_WORD.findall(text)))
-    at, buckets = hashed_words(pa.array(words, pa.large_string()))
+    at, buckets = hashed_ngrams(pa.array(words, pa.large_string()), sizes=())[0]
     return [words[i] for i in at[buckets == bucket]]

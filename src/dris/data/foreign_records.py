@@ -75,19 +75,19 @@ def _from_csv(path: Path) -> Dynamics:
         lines = [(number, cells) for number, cells in enumerate(csv.reader(file), 1) if cells]
     if not lines:
         raise InputError(f"{path} is empty; write losses, a line per proxy")
-    first = lines[0][1]
+    first, ids = lines[0][1], None
     if _as_losses(first) is not None:
         return _from_losses(_losses_in(lines, len(first), path), None, path)
-    rows = lines[1:]
     if "aum" in first:
         raise InputError(f"{path} holds AUM values, a score; dynamics are losses of every proxy")
-    if "id" not in first:
-        return _from_losses(_losses_in(rows, len(first), path).T, None, path)
-    at = first.index("id")
-    names = pa.array([cells[at] if at < len(cells) else None for _, cells in rows], pa.string())
-    ids = ids_of(typed_text(names), "id", lambda row: f"line {rows[row][0]} of {path}")
-    values = [(number, [*cells[:at], *cells[at + 1 :]]) for number, cells in rows]
-    return _from_losses(_losses_in(values, len(first) - 1, path).T, ids, path)
+    rows, width = lines[1:], len(first)
+    if "id" in first:
+        at = first.index("id")
+        names = pa.array([cells[at] if at < len(cells) else None for _, cells in rows], pa.string())
+        ids = ids_of(typed_text(names), "id", lambda row: f"line {lines[row + 1][0]} of {path}")
+        rows = [(number, [*cells[:at], *cells[at + 1 :]]) for number, cells in rows]
+        width -= 1
+    return _from_losses(_losses_in(rows, width, path).T, ids, path)
 
 
 def _losses_in(

@@ -110,24 +110,19 @@ class Leak:
 
     def __str__(self) -> str:
         then = "left out" if self.left_out else "learned from all the same"
+        if self.shared:
+            what = "several rows share each value, and are learned from apart"
+            return f"{self.column}: {what}; `group` names the column whose rows stay in one fold"
+        told = "the given label, wrong ones included"
+        if self.joint:
+            remedy = "leave out those that were made from it with `without`"
+            return f"columns {self.column} together tell {told}; {remedy}"
         if self.words:
             some = ", ".join(map(repr, self.words[:6])) + ", …" * (len(self.words) > 6)
-            return (
-                f"column {self.column!r} says the given label in words ({some}), wrong ones "
-                f"included, and they are {then}"
-            )
-        if self.shared:
-            return (
-                f"{self.column}: several rows share each value, and are learned from apart; "
-                "`group` names the column whose rows stay in one fold"
-            )
-        if self.joint:
-            return (
-                f"columns {self.column} together tell the given label, wrong ones included; leave "
-                "out those that were made from it with `without`"
-            )
+            told = f"the given label in words ({some}), wrong ones included"
+            return f"column {self.column!r} says {told}, and they are {then}"
         what = "repeats" if self.share >= 0.9995 else f"tells {self.share:.1%} of"
-        return f"column {self.column!r} {what} the given label, wrong ones included, and is {then}"
+        return f"column {self.column!r} {what} {told}, and is {then}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +190,9 @@ class LabelledData:
 
     def __post_init__(self) -> None:
         n = len(self.x)
-        object.__setattr__(self, "x", read_only(self.x, self.x.dtype))
-        object.__setattr__(self, "labels", read_only(self.labels, np.int64))
-        object.__setattr__(self, "ids", read_only(self.ids, self.ids.dtype))
-        object.__setattr__(self, "trusted", read_only(self.trusted, np.bool_))
+        kinds = {"x": self.x.dtype, "labels": np.int64, "ids": self.ids.dtype, "trusted": np.bool_}
+        for name, kind in kinds.items():
+            object.__setattr__(self, name, read_only(getattr(self, name), kind))
         object.__setattr__(self, "names", self.names or tuple(map(str, self.classes)))
         if not len(self.labels) == len(self.ids) == len(self.trusted) == n:
             sizes = f"{len(self.labels)}, {len(self.ids)} and {len(self.trusted)}"
@@ -217,16 +211,18 @@ class LabelledData:
         """Data that is in memory already; ids are positions and nothing is trusted by default."""
         images = x.ndim == 4 and x.dtype == np.uint8
         values = x if images else to_float32(np.asarray(x))
-        width = int(np.prod(values.shape[1:]))
-        return cls(
-            x=values,
-            labels=np.asarray(labels),
-            classes=classes,
-            ids=check_ids(ids, len(x)),
-            trusted=np.zeros(len(x), np.bool_) if trusted is None else np.asarray(trusted),
-            features=(Feature("x", "image" if images else "vector", width),),
-            origin=Origin("memory", (), "", label="labels"),
-        )
+        feature = Feature("x", "image" if images else "vector", int(np.prod(values.shape[1:])))
+        marks = np.zeros(len(x), np.bool_) if trusted is None else np.asarray(trusted)
+        origin, ids = Origin("memory", (), "", label="labels"), check_ids(ids, len(x))
+        return cls(values, np.asarray(labels), classes, ids, marks, (feature,), origin)
+
+    def with_features(
+        self, x: NDArray[Any], features: tuple[Feature, ...], **more: Any
+    ) -> "LabelledData":
+        """The same examples with what to learn from, and with `more` notes and attributes."""
+        x.flags.writeable = False
+        more["notes"] = (*self.notes, *more.get("notes", ()))
+        return replace(self, x=x, features=features, **more)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -269,12 +265,11 @@ class LabelledData:
         """
         groups: list[int | tuple[int, int]] = []
         for feature in self.features:
-            if feature.how == "days" and feature.width > 1:
+            if feature.how == "days":
                 groups += [1, (feature.width - 1, 1)]
-            elif feature.how in get_args(Together):
-                groups.append(feature.width)
             else:
-                groups += [1] * feature.width
+                together = feature.how in get_args(Together)
+                groups += [feature.width] if together else [1] * feature.width
         return tuple(groups)
 
     def given(self, labels: NDArray[np.int64] | None = None) -> NDArray[Any]:
@@ -314,15 +309,13 @@ class Change:
     ids: NDArray[Any]
     blank: NDArray[np.bool_] | None = None  # rows without a label
 
-    def has_label(self, row: int) -> bool:
-        """True if a row has a label."""
-        return self.blank is None or not self.blank[row]
-
     def refuse_other_row(self, data: LabelledData, row: int, cells: Sequence[Any]) -> None:
         """Refuse a row whose given label (and id, if there is a column of ids) were not read so."""
         read = {data.origin.id: self.ids, data.origin.label: self.given}
-        if row >= len(self.keep) or not all(
-            _same(cell, read[name][row]) or (name == data.origin.label and not self.has_label(row))
+        there = row < len(self.keep)
+        blank = there and self.blank is not None and bool(self.blank[row])
+        if not there or not all(
+            (blank and name == data.origin.label) or _same(cell, read[name][row])
             for name, cell in zip(data.origin.own_columns, cells, strict=True)
         ):
             raise InputError(
@@ -330,21 +323,18 @@ class Change:
                 "label or id; read it again"
             )
 
-    def relabelled(self, data: LabelledData) -> NDArray[np.bool_]:
-        """The rows of the file whose label is another one."""
-        changed = np.zeros(len(self.keep), dtype=np.bool_)
-        if self.labels is not None:
-            there = slice(None) if self.blank is None else ~self.blank
-            changed[there] = self.labels[there] != data.given()
-        return changed
+    def edits(self, data: LabelledData, row: int) -> dict[str, Any]:
+        """What to write into columns that a row has: another label, its marks."""
+        if self.blank is not None and self.blank[row]:
+            return {}
+        marks = {name: bool(values[row]) for name, values in self.marks.items()}
+        if self.labels is None or self.labels[row] == self.given[row]:
+            return marks
+        return {data.origin.label: self.labels[row].item(), **marks}
 
 
 def center_of(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What to subtract so that float32 tells values in these ranges apart; mostly zero.
-
-    >>> center_of(np.array([0.0, 1.7e12]), np.array([9.0, 1.7e12 + 6e4])).tolist()
-    [0.0, 1700000030000.0]
-    """
+    """What to subtract so that float32 tells values in these ranges apart; mostly zero."""
     largest = np.maximum(np.abs(low), np.abs(high))
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.spacing(largest.astype(np.float32)).astype(np.float64)
@@ -370,11 +360,7 @@ def _same(cell: Any, value: Any) -> bool:
 
 
 def spelling_of(value: object) -> str:
-    """What spellings of one class have in common: no case, outer spaces or marks; exact numbers.
-
-    >>> spelling_of(" Dog"), spelling_of("1.50"), spelling_of(1234567), spelling_of(1234568)
-    ('dog', '1.5', '1234567', '1234568')
-    """
+    """What spellings of one class have in common: no case, outer spaces or marks; exact numbers."""
     text = unicodedata.normalize("NFKC", str(value))
     text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace())
     text = " ".join(text.split()).casefold()

@@ -192,18 +192,17 @@ def _show(
 ) -> dict[str, list[str]]:
     """What stands in some rows of the source."""
     pictures = {} if paths is None else {"path": paths.tolist()}
-    rows = _table_of(data)
-    shown = _columns(rows, data)
+    shown, entry = columns_to_show(data), BY_NAME.get(data.origin.format)
+    rows: Rows | None = entry.rows(data) if entry else data.shown
     if rows is None:
         at = {name: i for i, name in enumerate(shown) if names is None or name in names}
         return {**pictures, **{name: [as_text(v) for v in x[:, i]] for name, i in at.items()}}
     if names is not None:
         shown = [name for name in names if name in rows.schema.names]
     cells: dict[str, list[str]] = {name: [""] * len(positions) for name in shown}
-    order = np.argsort(positions, kind="stable")
     begin = 0
     for batch in rows.batches(shown) if shown else ():
-        inside = order[slice(*np.searchsorted(positions[order], (begin, begin + len(batch))))]
+        inside = np.flatnonzero((positions >= begin) & (positions < begin + len(batch)))
         for name, column in zip(shown, batch.columns, strict=True):
             narrow = pa.types.is_float32(column.type) or pa.types.is_float16(column.type)
             for place in inside.tolist():
@@ -219,14 +218,12 @@ def _show(
 
 def columns_to_show(data: LabelledData) -> list[str]:
     """Every column but label, id and pictures, in the order of the file."""
-    return _columns(_table_of(data), data)
-
-
-def _columns(rows: Rows | None, data: LabelledData) -> list[str]:
-    if rows is None:
+    entry = BY_NAME.get(data.origin.format)
+    if data.shown is None and (entry is None or entry.open is None):
         return [] if data.paths is not None or data.x.ndim > 2 else list(data.feature_names)
-    hidden = {data.origin.label, *(f.column for f in data.features if f.how == "image")}
-    return [name for name in rows.schema.names if name not in hidden and name != data.origin.id]
+    images = [f.column for f in data.features if f.how == "image"]
+    hidden = {data.origin.label, data.origin.id, *images}
+    return [name for name in data.origin.columns if name not in hidden]
 
 
 def check_columns(data: LabelledData, names: Sequence[str]) -> list[str]:
@@ -240,13 +237,6 @@ def check_columns(data: LabelledData, names: Sequence[str]) -> list[str]:
             f"there is no column {one_line(repr(unknown[0]))} to show; there are {listed(there)}"
         )
     return list(names)
-
-
-def _table_of(data: LabelledData) -> Rows | None:
-    """The table that the data came from, opened again; None where it has no columns to show."""
-    entry = BY_NAME.get(data.origin.format)
-    rows: Rows | None = entry.rows(data) if entry else data.shown
-    return rows
 
 
 def as_text(value: Any, longest: int | None = None) -> str:

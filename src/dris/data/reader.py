@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
-from dris.core.validate import check_ids
 from dris.data.files import (
     PathLike,
     digests_of,
@@ -23,15 +22,13 @@ from dris.data.files import (
     refuse_endless,
 )
 from dris.data.findings import add_findings, row_keys
-from dris.data.formats import BY_NAME, GATHERED, TITLES, Format, format_of, read_table
+from dris.data.formats import BY_NAME, GATHERED, Format, format_of, read_table
 from dris.data.images.image_files import decode_files, has_image_folders
 from dris.data.labelled import (
     NO_GROUP,
-    Feature,
     How,
     LabelFinding,
     LabelledData,
-    Origin,
     ReadKeywords,
     ReadOptions,
     order_classes,
@@ -125,9 +122,8 @@ class _AnswerColumns(dict[str, Any]):
 
 def _annotator_columns(table: Any) -> _AnswerColumns | None:
     """A table of answers as a column for each annotator; None for names, and for nothing."""
-    if table is None or isinstance(table, str | os.PathLike):
-        return None
-    if isinstance(table, list | tuple) and all(isinstance(one, str) for one in table):
+    names = isinstance(table, list | tuple) and all(isinstance(one, str) for one in table)
+    if names or isinstance(table, str | os.PathLike | None):
         return None
     held = _as_table(table)
     if held is not None:
@@ -156,11 +152,8 @@ def read_with(options: ReadOptions, data: Any, y: Any = None, groups: Any = None
 
 def _are_paths(data: Any, y: Any) -> bool:
     """Whether the data are files: a path, or a list of paths that came without labels."""
-    if isinstance(data, str | os.PathLike):
-        return True
-    if y is not None or not isinstance(data, list | tuple):
-        return False
-    return all(isinstance(one, str | os.PathLike) for one in data)
+    several = data if y is None and isinstance(data, list | tuple) else [data]
+    return all(isinstance(one, str | os.PathLike) for one in several)
 
 
 def _with_groups(data: LabelledData, groups: Any) -> LabelledData:
@@ -196,8 +189,6 @@ def _kind_of(files: Sequence[Path]) -> Format:
     kinds = {entry.name for entry in map(format_of, files)}
     if len(kinds) > 1:
         raise InputError(f"files read together must be of one kind, got {listed(files)}")
-    if not kinds:
-        raise InputError(f"no data was named; read are {TITLES}")
     return BY_NAME[kinds.pop()]
 
 
@@ -359,9 +350,8 @@ def _from_table(
     elif labels is not None:
         if options.label is not None:
             raise InputError("labels are both `y` and in the column `label`; pass one of them")
-        given = _values_array(labels, len(table))
-        name = "label" if "label" not in table.schema.names else "given label"
-        table = table.append_column(name, given)
+        name = "given label" if "label" in table.schema.names else "label"
+        table = table.append_column(name, _values_array(labels, len(table)))
         options = replace(options, label=name)
     return read_table(table_rows(table, class_names=names), options)
 
@@ -384,8 +374,7 @@ def _from_array(source: Any, labels: Any, options: ReadOptions) -> LabelledData:
         return _data(channels_first(x), labels, options, "image", [])
     table = to_float32(x)
     table = table.copy() if np.may_share_memory(table, x) else table
-    note = fill_gaps(table, options.missing, "x")
-    data = _data(table, labels, options, "vector", [note] if note else [])
+    data = _data(table, labels, options, "vector", fill_gaps(table, options.missing, "x"))
     wide = x.dtype.kind != "b" and x.dtype.itemsize > 4
     return replace(data, copies=row_keys(x.astype(np.float64)).view(np.int64)) if wide else data
 
@@ -399,13 +388,7 @@ def _from_sparse(source: Any, labels: Any, options: ReadOptions) -> LabelledData
 
 
 def sparse_table(source: Any) -> NDArray[np.float32]:
-    """A sparse matrix of up to 512 columns as it is; a wider one, such as TF-IDF, as components.
-
-    >>> from scipy.sparse import csr_array
-    >>> wide = csr_array(np.random.default_rng(0).random((600, 5000)) < 0.01)
-    >>> sparse_table(wide).shape
-    (600, 150)
-    """
+    """A sparse matrix of up to 512 columns as it is; a wider one, such as TF-IDF, as components."""
     from scipy.sparse import csr_array
 
     from dris.data.text.ngrams import main_axes
@@ -462,18 +445,9 @@ def _data(
         codes, classes, more = labels_of(given, "labels", place, options)
         rank, said = order_of(given, classes, options)
         more = (*more, *said)
-    return LabelledData(
-        x=x,
-        labels=codes,
-        classes=classes,
-        ids=check_ids(None, len(x)),
-        trusted=np.zeros(len(x), np.bool_),
-        features=(Feature("x", how, int(np.prod(x.shape[1:]))),),
-        origin=Origin("memory", (), "", label="labels"),
-        notes=(*notes, *more),
-        answers=answers,
-        rank=rank,
-    )
+    data = LabelledData.of(x, codes, classes=classes)
+    features = (replace(data.features[0], how=how),)
+    return replace(data, features=features, notes=(*notes, *more), answers=answers, rank=rank)
 
 
 def _refuse_other_length(answers: Mapping[str, Any], n: int) -> None:

@@ -12,15 +12,7 @@ Matrix = tuple[tuple[float, ...], ...]
 
 
 def read_matrix(path: Path, classes: Sequence[Value]) -> Matrix:
-    r"""The matrix of a CSV file, which names the true classes down and the given ones across.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "matrix.csv")
-    ...     _ = file.write_text("true,dog,cat\ncat,0.2,0.8\ndog,0.9,0.1\n")
-    ...     read_matrix(file, ("cat", "dog"))
-    ((0.8, 0.2), (0.1, 0.9))
-    """
+    r"""The matrix of a CSV file, which names the true classes down and the given ones across."""
     names = [str(value) for value in classes]
     with reading(path, "CSV file"):
         if not path.is_file():

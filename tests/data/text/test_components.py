@@ -81,7 +81,7 @@ def test_components_follow_their_rows_in_any_order_to_the_last_digit():
     order = np.random.default_rng(1).permutation(len(lines))
     other = cells.take(order)
     one, two = (fit_components(c, text_keys(c)) for c in (cells, other))
-    a, b = (np.zeros((len(lines), f.width), np.float32) for f in (one, two))
+    a, b = (np.zeros((len(lines), f.axes.shape[1]), np.float32) for f in (one, two))
     one.put(cells, a)
     two.put(other, b)
     assert np.array_equal(a[order], b)

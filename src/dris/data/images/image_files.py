@@ -1,11 +1,12 @@
 """Images with labels: a folder for each class, or a table with a column of paths or of images."""
 
+import hashlib
 import io
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from dris.data.files import (
 )
 from dris.data.labelled import Change, Feature, LabelledData, Origin, ReadOptions
 from dris.data.tables.csvfile import write_lines
-from dris.data.tables.label_columns import labelled_rows, labels_in
+from dris.data.tables.label_columns import labels_in
 from dris.data.tables.rows import Rows, bytes_field, is_image_name
 
 # Opens the i-th image: a path or a file, and what to call it in a message.
@@ -72,14 +73,10 @@ def read_image_folder(files: Sequence[Path], options: ReadOptions) -> LabelledDa
     notes += _too_large_note(list(map(str, large)))
     origin = Origin("images", images, fingerprint_of(images), "label", "id", columns)
     decoded = decode_files(paths, root, options)
-    return LabelledData(
-        labels=np.repeat(np.arange(len(classes)), [len(groups[name]) for name in classes]),
-        classes=classes,
-        ids=np.array(ids, dtype=np.str_),
-        trusted=np.zeros(len(images), dtype=np.bool_),
-        origin=origin,
-        paths=np.array(paths, dtype=np.str_),
-        **{**decoded, "notes": (*notes, *decoded["notes"])},
+    labels = np.repeat(np.arange(len(classes)), [len(groups[name]) for name in classes])
+    decoded["notes"] = (*notes, *decoded["notes"])
+    return LabelledData.of(decoded["x"], labels, classes=classes, ids=ids).with_features(
+        **decoded, origin=origin, paths=np.array(paths, dtype=np.str_)
     )
 
 
@@ -97,22 +94,23 @@ def read_image_table(
     """Images from the column of a table; paths are relative to the folder of the file."""
     problems = Problems(rows.where)
     with reading(rows.where, f"{rows.format} file"):
-        marks = labels_in(rows, label, options, problems)
+        marks, _ = labels_in(rows, label, options, problems)
         problems.refuse()
-        paths, beside = None, tuple[bytes, ...]()
+        paths, digests, images = None, rows.digests, partial(_blobs, rows, column)
         if bytes_field(rows.schema.field(column).type) is None:
-            names = _paths(rows, column, outside=options.allow_outside)
-            paths = np.array(list(names), dtype=np.str_)
-            beside = digests_of([Path(path) for path, _ in _files(paths, rows)])
-        images = partial(_blobs, rows, column) if paths is None else partial(_files, paths, rows)
+            names = list(_paths(rows, column, outside=options.allow_outside))
+            paths, images = np.array(names, dtype=np.str_), partial(zip, names, names)
+            digests += digests_of(list(map(Path, names)))
         decoded = _decode(images, rows.count, rows.where, column, options)
     others = [name for name in chosen if name != column]
     notes = [f"learned from the images alone, not from {listed(others)}"] if others else []
     large = decoded.pop("too_large", [])
-    marks.labels[large] = -1  # put aside
+    labels = marks.labels.copy()
+    labels[large] = -1  # put aside
     notes += _too_large_note([rows.place(row) for row in large])
     decoded["notes"] = (*notes, *decoded["notes"])
-    return labelled_rows(rows, label, options, marks, beside=beside, paths=paths, **decoded)
+    origin = replace(marks.origin, fingerprint=hashlib.sha256(b"".join(digests)).hexdigest())
+    return marks.with_features(**decoded, labels=labels, origin=origin, paths=paths)
 
 
 def _listed(root: Path) -> tuple[dict[str, list[Path]], int]:
@@ -219,32 +217,27 @@ def _paths(rows: Rows, column: str, *, outside: bool) -> Iterator[str]:
     """The path of each image; a table has no business with files that lie elsewhere."""
     home = os.path.realpath(rows.files[0].parent) if rows.files else ""
     for row, cell in _cells(rows, column):
-        path = rows.files[0].parent / cell if rows.files else Path(cell)
+        path = str(rows.files[0].parent / cell if rows.files else Path(cell))
+        named = f"{rows.place(row)} names the image"
         if home and not outside and not _lies_below(path, home):
             raise InputError(
-                f"{rows.place(row)} names the image {one_line(cell)}, which does not lie below "
-                f"{one_line(home)}, the folder of the table; if you trust the table, allow it "
-                "with `allow_outside`"
+                f"{named} {one_line(cell)}, which does not lie below {one_line(home)}, the folder "
+                "of the table; if you trust the table, allow it with `allow_outside`"
             )
-        yield str(path)
+        if "\0" in path or not os.path.isfile(path):
+            raise InputError(
+                f"{named} {one_line(path)}, which is not there; paths are relative to the folder "
+                "of the table"
+            )
+        yield path
 
 
-def _lies_below(path: Path, home: str) -> bool:
+def _lies_below(path: str, home: str) -> bool:
     """Whether a file is in a folder or one inside it, wherever links lead."""
     try:
         return os.path.commonpath([os.path.realpath(path), home]) == home
     except ValueError:  # on another drive, or no name of a file
         return False
-
-
-def _files(paths: Sequence[str] | NDArray[np.str_], rows: Rows) -> Iterator[tuple[str, str]]:
-    for row, path in enumerate(paths):
-        if "\0" in path or not os.path.isfile(path):
-            raise InputError(
-                f"{rows.place(row)} names the image {one_line(path)}, which is not there; paths "
-                "are relative to the folder of the table"
-            )
-        yield str(path), str(path)
 
 
 def has_image_folders(root: Path) -> bool:

@@ -17,7 +17,7 @@ from dris.data.tables.csvfile import open_csv
 from dris.data.tables.parquet import open_parquet
 from dris.data.tables.rows import is_number, plain
 
-Place = Callable[[int], str]
+Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"
 # From cells, what to call them and where they stand: codes, -1 where there is none, and classes.
 Read = Callable[[Any, str, Place], tuple[NDArray[np.int64], tuple[Value, ...]]]
 

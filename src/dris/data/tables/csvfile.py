@@ -99,6 +99,7 @@ def open_csv(
     if differ:  # numbers in one file and text in another: text
         tables = [layout.table(path, [*as_text, *differ]) for path in layout.files]
     odd = listed([path for path, text in layout.texts.items() if text.guessed])
+    note = f"{odd} is no UTF-8 and was read as cp1252; `encoding` says otherwise"
     return table_rows(
         pa.concat_tables(tables),
         layout.files,
@@ -106,24 +107,14 @@ def open_csv(
         counts=tuple(map(len, tables)),
         locate=lambda path, row: f"line {layout.line(path, row)} of {path}",
         decimal_comma=decimal_comma,
-        notes=(f"{odd} is no UTF-8 and was read as cp1252; `encoding` says otherwise",)
-        if odd
-        else (),
+        notes=(note,) if odd else (),
     )
 
 
 def show_csv(data: LabelledData) -> Rows:
-    """The rows with every cell as it is written, read from the files as they are asked for."""
-    layout = csv_layout(data.origin.files, data.origin.columns, data.origin.reading.get("encoding"))
-
-    def batches(columns: Sequence[str]) -> Iterator[Any]:
-        for path in layout.files:
-            with layout.explain(path), layout.stream(path, columns) as stream:
-                for batch in stream:
-                    yield batch.select(list(columns))
-
-    schema = pa.schema([(name, pa.string()) for name in layout.columns])
-    return Rows(schema, (), batches, layout.files, format="csv")
+    """The rows with every cell as it is written."""
+    origin = data.origin
+    return open_csv(origin.files, as_text=origin.columns, encoding=origin.reading.get("encoding"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +132,13 @@ class CsvLayout:
         return records(path, self.separator, self.texts[path])
 
     def table(self, path: Path, as_text: Sequence[str]) -> Any:
-        """One file as a typed table."""
+        """One file as a typed table; numbers are where the first lines have them, or inferred."""
         with self.explain(path):
-            types = self._likely_types(path, as_text)
-            for _ in range(_TRIES):
+            types = dict.fromkeys(as_text, pa.string())
+            if (first := self._first_lines(path)) is not None:
+                names = [name for name in self.columns if name not in types]
+                types |= dict.fromkeys(_numbers_in(first, names)[0], pa.float64())
+            for _ in range(_TRIES):  # inference is slow
                 try:
                     return self._tidy(path, self._read(path, types))
                 except pa.ArrowInvalid as error:
@@ -153,15 +147,6 @@ class CsvLayout:
                         raise
                     types.pop(self.columns[int(wrong[1])])
             return self._tidy(path, self._read(path, dict.fromkeys(as_text, pa.string())))
-
-    def stream(self, path: Path, columns: Sequence[str], block: int | None = None) -> Any:
-        """A reader of record batches of text."""
-        convert = pacsv.ConvertOptions(
-            column_types=dict.fromkeys(self.columns, pa.string()),
-            include_columns=list(columns),
-            strings_can_be_null=False,
-        )
-        return pacsv.open_csv(source(path), *self._parsing(path, block), convert)
 
     def line(self, path: Path, row: int) -> int:
         """The line that a row begins on, as an editor counts."""
@@ -191,9 +176,8 @@ class CsvLayout:
             first = self._first_lines(self.files[0])
         if first is None:
             return False, []
-        names = [name for name in self.columns if name not in special]
-        numbers, others = _numbers_in(first, names)
-        numbers = numbers if len(names) < _JUDGED else []
+        numbers, others = _numbers_in(first, [n for n in self.columns if n not in special])
+        numbers = numbers if len(numbers) + len(others) < _JUDGED else []
         mark = decimal_mark([_cells(first, name) for name in [*others[:_JUDGED], *numbers]])
         if mark != ",":
             return not mark and self.separator == ";", []
@@ -201,9 +185,10 @@ class CsvLayout:
 
     def _first_lines(self, path: Path) -> Any:
         """The first thousand lines as text, None if there are none."""
+        text = pacsv.ConvertOptions(column_types=dict.fromkeys(self.columns, pa.string()))
         for block in (_HEAD, _BLOCK):
             try:
-                with self.stream(path, self.columns, block) as stream:
+                with pacsv.open_csv(source(path), *self._parsing(path, block), text) as stream:
                     first = next(iter(stream), None)
             except pa.ArrowInvalid:  # a longer line than that; what else is wrong shows later
                 continue
@@ -211,26 +196,17 @@ class CsvLayout:
                 return first.slice(0, 1000)
         return None
 
-    def _likely_types(self, path: Path, as_text: Sequence[str]) -> dict[str, Any]:
-        """Text where asked for, and numbers where the first lines are: inference is slow."""
-        types = dict.fromkeys(as_text, pa.string())
-        first = self._first_lines(path)
-        if first is not None:
-            names = [name for name in self.columns if name not in types]
-            types |= dict.fromkeys(_numbers_in(first, names)[0], pa.float64())
-        return types
-
     def _read(self, path: Path, types: dict[str, Any]) -> Any:
         convert = pacsv.ConvertOptions(
             column_types=types, null_values=list(MISSING), strings_can_be_null=False
         )
         return pacsv.read_csv(source(path), *self._parsing(path), convert)
 
-    def _parsing(self, path: Path, block: int | None = None) -> tuple[Any, Any]:
+    def _parsing(self, path: Path, block: int = _BLOCK) -> tuple[Any, Any]:
         text = self.texts[path]
         encoding = "utf8" if text.encoding == "utf-8" else text.encoding
         reads = pacsv.ReadOptions(
-            block_size=block or _BLOCK,
+            block_size=block,
             use_threads=False,
             column_names=None if self.header else list(self.columns),
             skip_rows=int(bool(text.separator)),
@@ -261,13 +237,12 @@ class CsvLayout:
         with opened(path) as file:
             while block := file.read(_BLOCK):
                 last = (last + block)[-4096:]
-        return last.rstrip(b"\r\n\0").endswith((b'"', b'"\0'))
+        return last.rstrip(b"\r\n\0").endswith(b'"')
 
     def _refuse_ragged(self, path: Path) -> None:
         """Name the first line that has another number of cells than the header."""
         width = len(self.columns)
-        above = bool(self.texts[path].separator)
-        rows = itertools.islice(self.records(path), above, None)
+        rows = itertools.islice(self.records(path), bool(self.texts[path].separator), None)
         for number, (_, cells, line) in enumerate(rows):
             if len(cells) == width:
                 continue
@@ -396,8 +371,6 @@ def write_csv(data: LabelledData, change: Change, path: Path) -> None:
 def _changed_records(data: LabelledData, change: Change, layout: CsvLayout) -> Iterator[str]:
     separator, row, end = layout.separator, -1, "\n"
     own = [layout.columns.index(name) for name in data.origin.own_columns]
-    relabelled = change.relabelled(data)
-    marked = {layout.columns.index(name): values for name, values in change.marks.items()}
     for number, file in enumerate(layout.files):
         hints = bool(layout.texts[file].separator)
         for position, (raw, cells, _) in enumerate(layout.records(file)):
@@ -414,15 +387,12 @@ def _changed_records(data: LabelledData, change: Change, layout: CsvLayout) -> I
             change.refuse_other_row(data, row, [cells[i] for i in own])
             if not change.keep[row]:
                 continue
-            new: dict[int, str] = {}
-            if change.labels is not None and relabelled[row]:
-                new[own[0]] = str(change.labels[row])
-            if change.has_label(row):
-                new |= {column: str(marks[row]).lower() for column, marks in marked.items()}
-            for column, cell in new.items():
-                if column not in marked or cells[column].strip().lower() != cell:
-                    cells[column] = cell
-                    body = replace_cell(body, cells, column, separator)
+            for name, value in change.edits(data, row).items():
+                at, mark = layout.columns.index(name), name in change.marks
+                word = str(value).lower() if mark else str(value)
+                if not mark or cells[at].strip().lower() != word:
+                    cells[at] = word
+                    body = replace_cell(body, cells, at, separator)
             yield body + _further_cells([c[row] for c in change.columns.values()], separator) + end
     if row + 1 != len(change.keep):
         raise InputError(
@@ -435,9 +405,6 @@ def replace_cell(body: str, cells: list[str], at: int, separator: str) -> str:
     """The text of a record with one of its cells replaced, all others as they were written.
 
     Where quotes stand inside cells that are not quoted the whole record is written anew.
-
-    >>> replace_cell('"x, y",2,c', ["x, y", "2", "b"], 2, ",")
-    '"x, y",2,b'
     """
     begin, end, column, quoted = 0, len(body), 0, False
     for place, character in enumerate(body):

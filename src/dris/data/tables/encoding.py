@@ -64,21 +64,17 @@ def encode(
     rows = _with_number_style(rows, [name for name, kind in kinds.items() if is_text(kind)])
     survey = survey_numbers(rows, [name for name, kind in kinds.items() if is_number(kind)])
     left_out += [] if asked else _left_out_numbers(survey, rows.count)
-    encoders: dict[str, Encoder] = {}
-    for name, kind in kinds.items():
-        made: Encoder | LeftOut
-        if is_number(kind):
-            continue
-        if is_vector(kind):
-            made = _vector(rows, name)
-        elif not is_word(kind):
-            made = LeftOut(name, f"holds {one_line(kind, 60)}, no number, date, text or vector")
-        else:
-            made = encoder_of(name, kind, _cells(rows, name, without), rows, options)
-        if isinstance(made, LeftOut):
-            left_out.append(made)
-        else:
-            encoders[name] = made
+    made = [
+        _vector(rows, name)
+        if is_vector(kind)
+        else encoder_of(name, kind, _cells(rows, name, without), rows, options)
+        if is_word(kind)
+        else LeftOut(name, f"holds {one_line(kind, 60)}, no number, date, text or vector")
+        for name, kind in kinds.items()
+        if not is_number(kind)
+    ]
+    left_out += [one for one in made if isinstance(one, LeftOut)]
+    encoders = {one.features[0].column: one for one in made if isinstance(one, Encoder)}
     notes = [note for encoder in encoders.values() for note in encoder.notes]
     codes = {n: encoder.codes for n, encoder in encoders.items() if encoder.codes is not None}
     if not asked:
@@ -99,9 +95,8 @@ def encode(
             "name columns with `features` to use them all the same"
         )
     if options.missing == "refuse":
-        gaps = {n: (survey[n].gaps, survey[n].first_gap) for n in used if n in survey}
-        gaps |= {name: (encoder.gaps, encoder.first_gap) for name, encoder in encoders.items()}
-        _refuse_gaps(rows, {name: gap for name, gap in gaps.items() if gap[0]})
+        looked: dict[str, Any] = {**{n: survey[n] for n in used if n in survey}, **encoders}
+        _refuse_gaps(rows, {n: (one.gaps, one.first_gap) for n, one in looked.items() if one.gaps})
     marked = options.missing == "mark"
     x, features, keys = _fill(rows, used, survey, encoders, marked=marked, without=without)
     notes = [*_gap_notes(survey, used, marked=marked), *notes]
@@ -187,11 +182,8 @@ def _vector(rows: Rows, name: str) -> Encoder | LeftOut:
             width = width or int(there[0])
             at = pc.index(pc.not_equal(lengths, width), True).as_py()
             if at >= 0:
-                return LeftOut(
-                    name,
-                    f"holds vectors of {lengths[at].as_py()} numbers in "
-                    f"{rows.place(row + at)} and of {width} before, and one length is needed",
-                )
+                odd = f"holds vectors of {lengths[at].as_py()} numbers in {rows.place(row + at)}"
+                return LeftOut(name, f"{odd} and of {width} before, and one length is needed")
         values = cells.flatten().to_numpy(zero_copy_only=False)
         with np.errstate(over="ignore", invalid="ignore"):
             bad = ~np.isfinite(np.asarray(values, dtype=np.float32))
@@ -235,17 +227,11 @@ def _copies(codes: Mapping[str, NDArray[np.int32]]) -> Iterator[LeftOut]:
 
 
 def _left_out_note(left_out: Sequence[LeftOut], *, named: bool) -> list[str]:
-    if not left_out:
-        return []
     reasons = [f"{one_line(o.column)!r} {o.why}" for o in left_out]
     more = f" and {len(reasons) - 12} more" if len(reasons) > 12 else ""
-    ids = [
-        f"; {parameter('id', one_line(o.column))} names the rows by it"
-        for o in left_out
-        if o.names_rows
-    ]
-    hint = ids[0] if len(ids) == 1 and not named else ""
-    return [f"not learned from: {'; '.join(reasons[:12])}{more}{hint}"]
+    ids = [parameter("id", one_line(o.column)) for o in left_out if o.names_rows]
+    hint = f"; {ids[0]} names the rows by it" if len(ids) == 1 and not named else ""
+    return [f"not learned from: {'; '.join(reasons[:12])}{more}{hint}"] if reasons else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,17 +270,16 @@ def _left_out_numbers(survey: Survey, rows: int) -> list[LeftOut]:
 
 def _refuse_gaps(rows: Rows, gaps: Mapping[str, tuple[int, int]]) -> None:
     """Name every column with gaps: how many, and the first row."""
-    if not gaps:
-        return
     each = [
         f"{count:,} in column {one_line(name)!r}, the first in {rows.place(row)}"
         for name, (count, row) in list(gaps.items())[:6]
     ]
     more = f" and in {len(gaps) - 6} more columns" if len(gaps) > 6 else ""
-    raise InputError(
-        f"numbers are missing or not finite: {'; '.join(each)}{more}; fill them in, leave the "
-        "columns out with `without`, or let them be filled and marked with `missing='mark'`"
-    )
+    if each:
+        raise InputError(
+            f"numbers are missing or not finite: {'; '.join(each)}{more}; fill them in, leave the "
+            "columns out with `without`, or let them be filled and marked with `missing='mark'`"
+        )
 
 
 def _gap_notes(survey: Survey, used: Sequence[str], *, marked: bool) -> list[str]:

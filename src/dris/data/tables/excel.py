@@ -41,8 +41,6 @@ def write_excel(data: LabelledData, change: Change, path: Path) -> None:
     openpyxl = _openpyxl()
     before, header, rows, _ = _sheet(data.origin.files[0])
     names = [str(cell) for cell in header]
-    own = [names.index(name) for name in data.origin.own_columns]
-    relabelled = change.relabelled(data)
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("data")
     for row in before:
@@ -52,10 +50,8 @@ def write_excel(data: LabelledData, change: Change, path: Path) -> None:
         if not change.keep[i]:
             continue
         cells = list(row) + [None] * (len(header) - len(row))
-        if change.labels is not None and relabelled[i]:
-            cells[own[0]] = change.labels[i].item()
-        for name, marks in change.marks.items() if change.has_label(i) else ():
-            cells[data.origin.columns.index(name)] = bool(marks[i])
+        for name, value in change.edits(data, i).items():
+            cells[names.index(name)] = value
         sheet.append([*cells, *(values[i].item() for values in change.columns.values())])
     with path.open("xb") as out:
         book.save(out)

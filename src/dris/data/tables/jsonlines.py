@@ -1,9 +1,9 @@
 """Lines of JSON, one object each: read as a table, written line by line as they are."""
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -38,26 +38,17 @@ def open_jsonlines(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Row
 
 def write_jsonlines(data: LabelledData, change: Change, path: Path) -> None:
     """Write kept lines byte by byte; only a line that is changed or added to is written anew."""
-    relabelled = change.relabelled(data)
-    row = -1
+    lines = itertools.chain.from_iterable(map(_lines, data.origin.files))
     with path.open("xb") as out:
-        for file in data.origin.files:
-            for line in _lines(file):
-                row += 1
-                old = from_json(line)
-                change.refuse_other_row(data, row, [old.get(n) for n in data.origin.own_columns])
-                if not change.keep[row]:
-                    continue
-                new: dict[str, Any] = {}
-                if change.labels is not None and relabelled[row]:
-                    new[data.origin.label] = change.labels[row].item()
-                if change.has_label(row):
-                    new |= {name: bool(marks[row]) for name, marks in change.marks.items()}
-                new |= {name: values[row].item() for name, values in change.columns.items()}
-                if new:
-                    out.write(json.dumps({**old, **new}, ensure_ascii=False).encode() + b"\n")
-                else:
-                    out.write(line.rstrip(b"\r\n") + b"\n")
+        for row, line in enumerate(lines):
+            old = from_json(line)
+            change.refuse_other_row(data, row, [old.get(n) for n in data.origin.own_columns])
+            if not change.keep[row]:
+                continue
+            new = change.edits(data, row)
+            new |= {name: values[row].item() for name, values in change.columns.items()}
+            changed = json.dumps({**old, **new}, ensure_ascii=False).encode()
+            out.write((changed if new else line.rstrip(b"\r\n")) + b"\n")
 
 
 def _lines(path: Path) -> Iterator[bytes]:

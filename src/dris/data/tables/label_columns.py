@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,63 +25,32 @@ from dris.data.labelled import (
     Value,
     spelling_of,
 )
-from dris.data.tables.annotators import answers_in_columns, answers_in_file
+from dris.data.tables.annotators import Place, answers_in_columns, answers_in_file
 from dris.data.tables.encoding import Encoded, encode
 from dris.data.tables.groups import Groups, may_name_groups, read_groups
 from dris.data.tables.rows import Rows, bad_column, is_text, is_text_id, plain, whole_ids
-
-Place = Callable[[int], str]  # where a row stands, in words: "line 7 of a.csv"
 
 _LABEL = "a whole number or text; name another column with `label`"
 _RANGES = "put numbers into a few ranges, or name another column with `label`"
 _YES, _NO = {"1", "true", "yes", "t", "y"}, {"0", "false", "no", "f", "n", ""}
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """What stands beside the features: labels and their values, ids, groups, which are trusted."""
-
-    labels: NDArray[np.int64]
-    classes: tuple[Value, ...]
-    ids: NDArray[Any]
-    trusted: NDArray[np.bool_]
-    groups: Groups
-    notes: tuple[str, ...] = ()
-    answers: Answers | None = None
-    rank: NDArray[np.int64] | None = None
-
-    def examples(self, origin: Origin, **more: Any) -> LabelledData:
-        """The examples that they are of; `more` are the features."""
-        more["x"].flags.writeable = False
-        return LabelledData(
-            labels=self.labels,
-            classes=self.classes,
-            ids=self.ids,
-            trusted=self.trusted,
-            groups=self.groups.codes,
-            answers=self.answers,
-            rank=self.rank,
-            origin=replace(origin, group=self.groups.column),
-            leaks=(*more.pop("leaks", ()), *self.groups.leaks),
-            **{"features": (), **more},
-        )
-
-
 def read_labels(
     column: Callable[[str], tuple[Any, Place]],
-    label: str,
+    origin: Origin,
     n: int,
     options: ReadOptions,
     problems: Problems,
     may_group: Sequence[str] = (),
     *,
     written: bool = False,
-) -> Labels:
-    """Labels, ids, groups and trust of n rows; what is wrong with them is added to the problems.
+) -> tuple[LabelledData, tuple[str, ...]]:
+    """Labels, ids, groups and trust of n rows without features, and the columns that name groups.
 
-    `column` gives the cells of a column and says where they stand; `may_group` may name groups.
+    What is wrong with them is added to the problems. `column` gives the cells of a column and says
+    where they stand; `may_group` may name groups.
     """
-    labels, ids, trusted = np.zeros(0, np.int64), check_ids(None, n), np.zeros(n, dtype=np.bool_)
+    labels, ids, trusted = np.full(n, -1), check_ids(None, n), np.zeros(n, dtype=np.bool_)
     classes: tuple[Value, ...] = ()
     notes: list[str] = []
     answers: Answers | None = None
@@ -100,8 +69,8 @@ def read_labels(
 
     with problems.collected():
         if not options.annotators:
-            cells, place = column(label)
-            labels, classes = read(cells, label, place)
+            cells, place = column(origin.label)
+            labels, classes = read(cells, origin.label, place)
             rank, said = order_of(cells, classes, options)
             notes.extend(said)
     with problems.collected():
@@ -119,9 +88,12 @@ def read_labels(
         if options.trusted is not None:
             trusted = trusted_of(*typed(options.trusted))
     with problems.collected():
-        if len(labels) == n:
+        if classes:
             groups = read_groups(lambda name: column(name)[0], may_group, labels, options)
-    return Labels(labels, classes, ids, trusted, groups, (*notes, *groups.notes), answers, rank)
+    x, origin = np.zeros((n, 0), np.float32), replace(origin, group=groups.column)
+    data = LabelledData(x, labels, classes, ids, trusted, (), origin, answers=answers, rank=rank)
+    data = replace(data, notes=(*notes, *groups.notes), leaks=groups.leaks, groups=groups.codes)
+    return data, groups.columns
 
 
 def consensus_of(answers: Answers, classes: int) -> NDArray[np.int64]:
@@ -150,9 +122,6 @@ def labels_of(
     """Labels as positions in the sorted tuple of their values, -1 where there is none; notes.
 
     `written` are the cells of a CSV file, whose numbers must each be written in one way.
-
-    >>> labels_of(pa.array(["b", "a", " ", "b", None]), "y", str, ReadOptions())
-    (array([ 1,  0, -1,  1, -1]), ('a', 'b'), ())
     """
     merge = options.merge_spellings
     array = _drop_blanks(plain(column), name, options.no_label)
@@ -333,15 +302,14 @@ def read_columns(
     """Labels and features of the rows; all that is wrong with them in one message."""
     problems = Problems(rows.where)
     with reading(rows.where, f"{rows.format} file"):
-        marks = labels_in(rows, label, options, problems)
+        marks, shared = labels_in(rows, label, options, problems)
         encoded = None
         with problems.collected():
             if not options.labels_only:
-                encoded = encode(rows, chosen, options, marks.groups.columns)
+                encoded = encode(rows, chosen, options, shared)
         problems.refuse()
         if encoded is None:
-            nothing = np.zeros((rows.count, 0), dtype=np.float32)
-            return labelled_rows(rows, label, options, marks, x=nothing)
+            return marks
         texts = [f.column for f in encoded.features if f.how in ("text", "sentence")]
         words, left_out = {}, True
         for name in texts:  # those that say the given label
@@ -350,15 +318,17 @@ def read_columns(
                 words[name] = own
         if words:
             try:
-                encoded = encode(rows, chosen, options, marks.groups.columns, without=words)
+                encoded = encode(rows, chosen, options, shared, without=words)
             except InputError:  # nothing else to learn from
                 left_out = False
-        data = _drop_leaks(rows, label, options, marks, encoded)
+        data = _drop_leaks(marks, encoded, options)
         leaks = (Leak(name, 1.0, left_out, words=tuple(own)) for name, own in words.items())
         return replace(data, leaks=(*data.leaks, *leaks))
 
 
-def labels_in(rows: Rows, label: str, options: ReadOptions, problems: Problems) -> Labels:
+def labels_in(
+    rows: Rows, label: str, options: ReadOptions, problems: Problems
+) -> tuple[LabelledData, tuple[str, ...]]:
     """Labels, ids, groups and trust of every row; problems are collected."""
     may_group = [name for name in may_name_groups(rows.schema.names, options) if name != label]
     special = [*options.special(label), *may_group]
@@ -367,30 +337,17 @@ def labels_in(rows: Rows, label: str, options: ReadOptions, problems: Problems) 
     def column(name: str) -> tuple[Any, Place]:
         return whole.column(special.index(name)), rows.place
 
-    written = rows.format == "csv"
-    return read_labels(column, label, rows.count, options, problems, may_group, written=written)
-
-
-def labelled_rows(
-    rows: Rows,
-    label: str,
-    options: ReadOptions,
-    marks: Labels,
-    *,
-    beside: Sequence[bytes] = (),
-    **more: Any,
-) -> LabelledData:
-    """Labelled data of the rows; `beside` are digests of further files, `more` the features."""
-    fingerprint = hashlib.sha256(b"".join([*rows.digests, *beside])).hexdigest()
+    fingerprint = hashlib.sha256(b"".join(rows.digests)).hexdigest()
     columns = tuple(rows.schema.names)
     origin = Origin(rows.format, rows.files, fingerprint, label, options.id, columns)
-    more["notes"] = (*rows.notes, *marks.notes, *more.get("notes", ()))
-    return marks.examples(origin, shown=None if rows.files else rows, **more)
+    data, shared = read_labels(
+        column, origin, rows.count, options, problems, may_group, written=rows.format == "csv"
+    )
+    shown = None if rows.files else rows
+    return replace(data, shown=shown, notes=(*rows.notes, *data.notes)), shared
 
 
-def _drop_leaks(
-    rows: Rows, label: str, options: ReadOptions, marks: Labels, encoded: Encoded
-) -> LabelledData:
+def _drop_leaks(marks: LabelledData, encoded: Encoded, options: ReadOptions) -> LabelledData:
     """Labels and features as one object, without columns that repeat the label."""
     x, features = encoded.x, encoded.features
     there = np.flatnonzero(marks.labels >= 0)
@@ -407,20 +364,12 @@ def _drop_leaks(
         keep = np.repeat([f.column not in gone for f in features], [f.width for f in features])
         x = keep_columns(x, keep)
         features = tuple(f for f in features if f.column not in gone)
-    aside = [n for n in rows.schema.names if options.features is None and n in INDEX_COLUMNS]
+    aside = [n for n in marks.origin.columns if options.features is None and n in INDEX_COLUMNS]
     index = [f"column {name!r}" if name else "a column without a name" for name in aside]
-    notes = [f"{what} is taken for an index and left out" for what in index]
+    notes = (*encoded.notes, *(f"{what} is taken for an index and left out" for what in index))
     _, copies = np.unique(encoded.keys, return_inverse=True)
-    return labelled_rows(
-        rows,
-        label,
-        options,
-        marks,
-        x=x,
-        features=features,
-        notes=(*encoded.notes, *notes),
-        leaks=tuple(leaks),
-        copies=copies,
+    return marks.with_features(
+        x, features, notes=notes, leaks=(*leaks, *marks.leaks), copies=copies
     )
 
 

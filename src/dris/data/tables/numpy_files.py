@@ -149,8 +149,7 @@ def _read_arrays(
     def column(name: str) -> tuple[Any, Callable[[int], str]]:
         return _column(arrays[name]), f"row {{}} (the first is 0) of {arrays[name].where}".format
 
-    marks = read_labels(column, label, n, options, problems, named)
-    shared = marks.groups.columns
+    marks, shared = read_labels(column, origin, n, options, problems, named)
     chosen, used = [name for name in chosen if name not in shared], [*used, *shared]
     if not chosen and not options.labels_only:
         names = listed(list(arrays))
@@ -163,14 +162,12 @@ def _read_arrays(
         if chosen:
             x, features, copies = _features([arrays[name] for name in chosen], n)
             if x.dtype == np.float32:
-                gaps = fill_gaps(x, options.missing, str(files[0]))
-                notes += [gaps] if gaps else []
+                notes += fill_gaps(x, options.missing, str(files[0]))
     problems.refuse()
     beside = [name for name in arrays if name not in used]
     if beside and chosen:
         notes.append(f"the arrays {listed(beside)} were left out")
-    notes = [*marks.notes, *notes]
-    return marks.examples(origin, x=x, features=features, notes=tuple(notes), copies=copies)
+    return marks.with_features(x, features, notes=notes, copies=copies)
 
 
 def _features(
@@ -208,10 +205,10 @@ def _features(
     return x, tuple(features), keys.view(np.int64)
 
 
-def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
+def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> list[str]:
     """Put the column's median wherever a number is missing or not finite, and say so."""
     if first_not_finite(x) is None:
-        return ""
+        return []
     gone = ~np.isfinite(x)
     columns, count = np.flatnonzero(gone.any(axis=0)), int(gone.sum())
     if missing == "refuse":
@@ -224,7 +221,7 @@ def fill_gaps(x: NDArray[np.float32], missing: str, where: str) -> str:
         fill_with_median(x[:, column])
     numbers = "1 missing number" if count == 1 else f"{count:,} missing numbers"
     places = "1 column" if len(columns) == 1 else f"{len(columns):,} columns"
-    return f"{numbers} in {places} became the median"
+    return [f"{numbers} in {places} became the median"]
 
 
 def channels_first(x: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -36,7 +36,12 @@ def saved_files(folder: Path) -> tuple[Path, ...]:
     with reading(folder, _KIND):
         state = from_json((folder / STATE).read_text(encoding="utf-8"))
         held = [*state["_data_files"], *(state.get("_indices_data_files") or [])]
-        return tuple(_inside(folder, entry) for entry in held)
+        names = [str(entry["filename"]) for entry in held]
+    if odd := [name for name in names if Path(name).name != name]:
+        raise InputError(
+            f"{folder / STATE} names {odd[0]!r}, which is not in its folder; save it again"
+        )
+    return tuple(folder / name for name in names)
 
 
 def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
@@ -77,16 +82,6 @@ def open_saved(files: Sequence[Path], *, as_text: Sequence[str] = ()) -> Rows:
 def write_saved(data: LabelledData, change: Change, path: Path) -> None:
     """Write kept rows as one Parquet file, which `load_dataset` reads."""
     write_rows(open_saved(data.origin.files), data, change, path, "snappy")
-
-
-def _inside(folder: Path, entry: Any) -> Path:
-    """A file that the state names, which must lie in the folder itself."""
-    name = entry["filename"]
-    if Path(name).name != name:
-        raise InputError(
-            f"{folder / STATE} names {name!r}, which is not in its folder; save it again"
-        )
-    return folder / str(name)
 
 
 def _arrow(path: Path) -> Any:

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dris.core.errors import InputError
+from dris.core.files import temporary_for
 from dris.core.validate import first_not_finite
-from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, whole_file
+from dris.data.files import PathLike, files_of, in_order, listed, one_line, reading, writing
 from dris.data.outputs import NOTE, note_bytes
 from dris.data.tables.parquet import open_parquet, parquet_file
 from dris.data.tables.rows import bad_column, is_text_id, is_vector, plain, whole_ids
@@ -90,10 +91,7 @@ class Shard:
 
 
 def open_shards(
-    paths: PathLike | Sequence[PathLike],
-    *,
-    id: str | None = None,
-    losses: Sequence[str] = (),
+    paths: PathLike | Sequence[PathLike], *, id: str | None = None, losses: Sequence[str] = ()
 ) -> tuple[Shard, ...]:
     """Open the shards, of one schema: files, patterns such as "part-*.parquet", or a folder.
 
@@ -143,12 +141,17 @@ def write_shard(
 ) -> Path:
     """Write one shard of scores piece by piece into scratch space, whole or not at all."""
     schema = pa.schema(dict(types), metadata={NOTE: note_bytes(note)})
-    with (
-        whole_file(path) as temporary,
-        pq.ParquetWriter(temporary, schema, compression="zstd", use_dictionary=False) as out,
-    ):
-        for piece in pieces:
-            out.write_table(pa.table(dict(piece), schema=schema))
+    temporary = temporary_for(path)
+    with writing(path):
+        try:
+            with pq.ParquetWriter(
+                temporary, schema, compression="zstd", use_dictionary=False
+            ) as out:
+                for piece in pieces:
+                    out.write_table(pa.table(dict(piece), schema=schema))
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     return path
 
 

@@ -69,12 +69,9 @@ def encoder_of(
     name: str, kind: Any, cells: Any, rows: Rows, options: ReadOptions
 ) -> Encoder | LeftOut:
     """How a column that is neither numbers nor vectors is encoded, or why it is left out."""
-    types = pa.types
-    if types.is_null(kind):
-        return LeftOut(name, "is empty in every row")
-    if types.is_date(kind) or types.is_timestamp(kind):
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, typed_dates(cells), [], options)
-    if types.is_time(kind):
+    if pa.types.is_time(kind):
         return _hours(name, cells, options)
     return _words(name, trim(cells), rows, options)
 
@@ -161,7 +158,7 @@ def _numbers(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder
         return None
     notes = [f"{name}: numbers written with {parsed.style}"] if parsed.style else []
     notes += _strays(name, parsed.strays, "number", cells, rows)
-    values = np.asarray(parsed.values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    values = parsed.values.to_numpy(zero_copy_only=False)
     few = len(np.unique(values[np.isfinite(values)])) <= MAX_ONE_HOT
     codes = _codes(parsed.values) if few else None
     return _with_gaps(Feature(name, "number"), values[:, None], notes, options, codes)
@@ -169,8 +166,7 @@ def _numbers(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder
 
 def _written_dates(name: str, cells: Any, rows: Rows, options: ReadOptions) -> Encoder | None:
     known = _known(cells)
-    parsed = parse_dates(known) if known.null_count < len(known) else None
-    if parsed is None:
+    if (parsed := parse_dates(known)) is None:
         return None
     doubt = ", though they might be written another way" * parsed.ambiguous
     notes = [f"{name}: dates read as {date_pattern(parsed.style)}{doubt}"]
@@ -276,7 +272,7 @@ def _text(name: str, cells: Any, options: ReadOptions) -> Encoder | LeftOut:
     components = fit_components(cells, keys)
     if components is None:
         return LeftOut(name, "is text in which no word occurs twice")
-    width = components.width
+    width = components.axes.shape[1]
     note = f"{name}: text, read as {width} components of its words and characters"
     return Encoder((Feature(name, "text", width),), components.put, (note,), keys=keys)
 

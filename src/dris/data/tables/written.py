@@ -92,9 +92,6 @@ def parse_numbers(cells: Any, *, comma: bool = False) -> Parsed | None:
 
     A tenth of the cells may be no numbers, or half if they are the same word or two. `comma`
     settles what 1,234 and 1.234 mean where no other cell does: a decimal number, and a whole one.
-
-    >>> parse_numbers(pa.array(["1.234,5 €", "(7,25)", None])).values.to_pylist()
-    [1234.5, -7.25, None]
     """
     there = cells.is_valid()
     count = len(cells) - cells.null_count
@@ -165,11 +162,7 @@ def _count(mask: Any) -> int:
 
 
 def parse_dates(cells: Any) -> Parsed | None:
-    """The dates in a column of text, or None when fewer than nine in ten cells are dates.
-
-    >>> parse_dates(pa.array(["31.12.1999", "01.02.2000"])).style
-    '%d.%m.%Y'
-    """
+    """The dates in a column of text, or None when fewer than nine in ten cells are dates."""
     distinct = pc.unique(cells.drop_null())
     order = pc.sort_indices(distinct)  # the same cells are tried in whatever order they come
     if len(order) > _SAMPLE:

@@ -4,6 +4,7 @@ Hashes are polynomials over code points modulo 2^64: those of all words come fro
 """
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,6 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]  # text, bucket
 MAX_COMPONENTS = 256  # numbers a text becomes
 SAMPLE = 12_000  # different texts that the components are found on
 VOCABULARY = (20_000, 30_000)  # buckets kept: words and pairs of words, characters
-_SWEEPS = 1  # more find components as good for detection, and take longer
 _SPARE = 10  # directions beyond those that are kept
 
 
@@ -46,28 +46,23 @@ def text_keys(cells: Any) -> NDArray[np.uint64]:
     for at in range(0, len(cells), _TEXTS):
         texts = normalize(cells.slice(at, _TEXTS))
         for begin, end, codes, starts in _pieces(texts):
-            sums, inverse = _running(codes)
-            own = _segments(sums, inverse, starts[:-1], starts[1:])
+            own = _segments(codes, starts[:-1], starts[1:])
             keys[at + begin : at + end] = own + np.diff(starts).astype(np.uint64) * _BASE
     return _mixed(keys)
 
 
-def hashed_ngrams(texts: Any) -> tuple[Pairs, Pairs]:
+def hashed_ngrams(texts: Any, sizes: Sequence[int] = CHARACTERS) -> tuple[Pairs, Pairs]:
     """(text, bucket) of every word and pair of words, and of the character n-grams of words."""
     words: list[Pairs] = []
     characters: list[Pairs] = []
     for begin, _, codes, starts in _pieces(texts):
-        inside = _is_word(codes)
-        words.append(_words(codes, inside, starts, begin))
-        characters += _characters(codes, inside, starts, begin)
+        known, at = np.unique(codes, return_inverse=True)
+        letters = [chr(c).isalnum() or (c > 127 and not chr(c).isspace()) for c in known.tolist()]
+        inside = np.array(letters, np.bool_)[at]  # a letter, a digit or a mark of any script
+        owner = begin + np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        words.append(_words(codes, inside, owner))
+        characters += _characters(codes, inside, owner, starts, sizes)
     return _joined(words), _joined(characters)
-
-
-def hashed_words(texts: Any) -> Pairs:
-    """(text, bucket) of every word and pair of words alone."""
-    return _joined(
-        [_words(codes, _is_word(codes), starts, at) for at, _, codes, starts in _pieces(texts)]
-    )
 
 
 def _pieces(texts: Any) -> Any:
@@ -85,8 +80,10 @@ def _pieces(texts: Any) -> Any:
         begin = end
 
 
-def _running(codes: NDArray[np.uint32]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Sums of code·base^i up to each place, and base^-i."""
+def _segments(
+    codes: NDArray[np.uint32], begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """The hash of each stretch: between two running sums of code·base^i, moved to the origin."""
     power, inverse = np.full((2, len(codes) + 1), 1, dtype=np.uint64)
     power[1:] = _BASE
     inverse[1:] = np.uint64(pow(int(_BASE), -1, 1 << 64))
@@ -94,16 +91,6 @@ def _running(codes: NDArray[np.uint32]) -> tuple[NDArray[np.uint64], NDArray[np.
     np.multiply.accumulate(inverse, out=inverse)
     sums = np.zeros(len(codes) + 1, dtype=np.uint64)
     np.cumsum((codes.astype(np.uint64) + np.uint64(1)) * power[:-1], out=sums[1:])
-    return sums, inverse
-
-
-def _segments(
-    sums: NDArray[np.uint64],
-    inverse: NDArray[np.uint64],
-    begins: NDArray[np.int64],
-    ends: NDArray[np.int64],
-) -> NDArray[np.uint64]:
-    """The hash of each stretch: what lies between two sums, moved to the origin."""
     return np.asarray((sums[ends] - sums[begins]) * inverse[begins])
 
 
@@ -117,50 +104,40 @@ def _bucket(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     return (_mixed(keys) >> np.uint64(64 - 20)).astype(np.int64)
 
 
-def _is_word(codes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Where a letter, a digit or a mark of any script stands."""
-    known, at = np.unique(codes, return_inverse=True)
-    letters = [chr(c).isalnum() or (c > 127 and not chr(c).isspace()) for c in known.tolist()]
-    return np.array(letters, np.bool_)[at]
-
-
-def _words(
-    codes: NDArray[np.uint32], inside: NDArray[np.bool_], starts: NDArray[np.int64], begin: int
-) -> Pairs:
-    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    sums, inverse = _running(codes)
+def _words(codes: NDArray[np.uint32], inside: NDArray[np.bool_], owner: NDArray[np.int64]) -> Pairs:
     edge = np.diff(np.concatenate([[False], inside, [False]]).astype(np.int8))
     begins, ends = np.flatnonzero(edge == 1), np.flatnonzero(edge == -1)
-    keys = _segments(sums, inverse, begins, ends)
+    keys = _segments(codes, begins, ends)
     texts = owner[begins]
     pairs = texts[1:] == texts[:-1]
     two = _mixed(keys[:-1])[pairs] + keys[1:][pairs] * _BASE
     whose = np.concatenate([texts, texts[:-1][pairs]])
-    return whose + begin, _bucket(np.concatenate([keys, two]))
+    return whose, _bucket(np.concatenate([keys, two]))
 
 
 def _characters(
-    codes: NDArray[np.uint32], inside: NDArray[np.bool_], starts: NDArray[np.int64], begin: int
+    codes: NDArray[np.uint32],
+    inside: NDArray[np.bool_],
+    owner: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    sizes: Sequence[int],
 ) -> list[Pairs]:
     """n-grams that hold at least one letter and no two things that are none in a row."""
     clean = np.where(inside, codes, _SPACE).astype(np.uint64)
     kept = np.ones(len(clean), dtype=bool)
     kept[1:] = inside[1:] | inside[:-1]  # runs of spaces and marks count once
     kept[starts[:-1]] = inside[starts[:-1]]
-    clean, inside = clean[kept], inside[kept]
-    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[kept]
+    clean, inside, owner = clean[kept], inside[kept], owner[kept]
     parts = []
-    for n in CHARACTERS:
-        if len(clean) < n:
-            continue
-        count = len(clean) - n + 1
+    for n in sizes:
+        count = max(0, len(clean) - n + 1)
         key = np.full(count, n, dtype=np.uint64)
         for i in range(n):
             key = key * _BASE + clean[i : i + count]
-        fine = owner[:count] == owner[n - 1 :]
+        fine = owner[:count] == owner[n - 1 : n - 1 + count]
         for i in range(1, n - 1):
             fine &= inside[i : i + count]  # a space only at either end
-        parts.append((owner[:count][fine] + begin, _bucket(key[fine])))
+        parts.append((owner[:count][fine], _bucket(key[fine])))
     return parts
 
 
@@ -180,11 +157,6 @@ class TextComponents:
     axes: NDArray[np.float32]  # (columns, components)
     known: NDArray[np.float32] | None = None  # the numbers of all texts, where none was left out
     which: NDArray[np.int64] | None = None  # row of `known` of each cell
-
-    @property
-    def width(self) -> int:
-        """How many numbers a text becomes."""
-        return int(self.axes.shape[1])
 
     def put(self, cells: Any, out: NDArray[np.float32]) -> None:
         """Put the numbers of each text, those it was fitted on; one without known words is zero."""
@@ -235,8 +207,7 @@ def main_axes(matrix: Any, size: int) -> NDArray[np.float32]:
     with threadpool_limits(1):
         start = rng.standard_normal((matrix.shape[1], width), dtype=np.float32)
         basis = np.linalg.qr(matrix @ start)[0]
-        for _ in range(_SWEEPS):
-            basis = np.linalg.qr(matrix @ (across @ basis))[0]
+        basis = np.linalg.qr(matrix @ (across @ basis))[0]  # once more finds no better ones
         image = across @ basis
         squares, turn = np.linalg.eigh((image.T @ image).astype(np.float64))
         order = np.argsort(squares)[::-1][:size]
