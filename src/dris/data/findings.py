@@ -268,9 +268,8 @@ def leaks_in(
     some = labels[drawn]
     leaks: list[Leak] = []
     pairs: dict[str, NDArray[np.bool_]] = {}  # columns of two values
-    at = 0
-    for feature in features:
-        begin, at = at, at + feature.width
+    begins = np.cumsum([0, *(feature.width for feature in features)]).tolist()
+    for feature, begin in zip(features, begins, strict=False):
         if feature.column in codes:
             own = codes[feature.column]
             share, many = determined_share(own, labels, classes), len(np.unique(own))

@@ -507,36 +507,31 @@ class ReadOptions:
         """Pick the label and the features among the columns that are there."""
         label = "label" if self.label is None and "label" in present else self.label
         problems = Problems(where)
+        there = f"its columns are {listed(present)}"
+        aside = {*self.without, *INDEX_COLUMNS}
         if self.annotators:
             label = CONSENSUS
+            aside.add("label")  # somebody's earlier consensus
             if CONSENSUS in present:
                 problems.add(
                     f"{where} has a column {CONSENSUS!r} already; rename it, or name it with "
                     "`label` in place of `annotators`"
                 )
         if label is None:
-            problems.add(
-                f"which column of {where} is the label? name it with `label`; "
-                f"its columns are {listed(present)}"
-            )
+            problems.add(f"which column of {where} is the label? name it with `label`; {there}")
         special = self.special(label)
         absent = [n for n in (*special, *(self.features or ()), *self.without) if n not in present]
         if absent:
             asked = ", ".join(f"{one_line(n)!r}{suggest_name(n, present, repr)}" for n in absent)
-            problems.add(
-                f"{where} has no column {asked}; its columns are {listed(present)}"
-                + (_HEADERLESS if str(where).lower().endswith(_LINES) else "")
-            )
+            hint = _HEADERLESS if str(where).lower().endswith(_LINES) else ""
+            problems.add(f"{where} has no column {asked}; {there}{hint}")
+        others = listed(special)
         if len(set(special)) < len(special):
             problems.add(
-                f"label, annotators, id, group and trusted are {listed(special)}; name different "
-                "columns"
+                f"label, annotators, id, group and trusted are {others}; name different columns"
             )
-        aside = {*special, *self.without, *INDEX_COLUMNS}
-        if self.annotators:
-            aside.add("label")  # somebody's earlier consensus
+        aside.update(special)
         chosen = self.features or tuple(name for name in present if name not in aside)
-        others = listed(special)
         if set(special) & set(chosen) or len(set(chosen)) < len(chosen):
             problems.add(f"the features are {listed(chosen)}; name each once, and none of {others}")
         if not chosen and not problems.refusals and not self.labels_only:

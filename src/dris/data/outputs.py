@@ -113,19 +113,17 @@ def _over_all_rows(data: LabelledData, change: Change, also: bool) -> Change:
     if aside is None:
         return change
 
-    def spread(values: NDArray[Any], beside: Any = None) -> NDArray[Any]:
-        nothing = np.zeros(len(aside), values.dtype)
-        return data.of_all_rows(values, nothing if beside is None else nothing + beside)
+    def spread(values: NDArray[Any]) -> NDArray[Any]:
+        return data.of_all_rows(values, np.zeros(len(aside), values.dtype))
 
-    blank = np.ones(len(aside), np.bool_)
     return Change(
-        spread(change.keep, blank & also),
+        data.of_all_rows(change.keep, np.full(len(aside), also)),
         {name: spread(values) for name, values in change.columns.items()},
         None if change.labels is None else spread(change.labels),
         {name: spread(values) for name, values in change.marks.items()},
         spread(change.given),
         data.of_all_rows(data.ids, aside.ids),
-        spread(np.zeros(len(data), np.bool_), blank),
+        ~spread(np.ones(len(data), np.bool_)),
     )
 
 

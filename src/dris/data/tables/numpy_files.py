@@ -134,8 +134,7 @@ def _read_arrays(
     n = y.shape[0] if y.shape else 0
     if n < 1:
         raise InputError(f"{y.where} has no rows; at least two labels are needed")
-    if options.labels_only:
-        chosen = []
+    chosen = [] if options.labels_only else chosen
     used = [*chosen, *options.special(label)]
     for name in used:
         if arrays[name].shape[:1] != (n,):
@@ -147,7 +146,8 @@ def _read_arrays(
     named = may_name_groups([name for name, a in arrays.items() if a.shape == (n,)], options)
 
     def column(name: str) -> tuple[Any, Callable[[int], str]]:
-        return _column(arrays[name]), f"row {{}} (the first is 0) of {arrays[name].where}".format
+        where = arrays[name].where
+        return _column(arrays[name]), lambda row: f"row {row} (the first is 0) of {where}"
 
     marks, shared = read_labels(column, origin, n, options, problems, named)
     chosen, used = [name for name in chosen if name not in shared], [*used, *shared]
@@ -287,8 +287,10 @@ def write_npz(data: LabelledData, change: Change, path: Path) -> None:
             packed = any(e.compress_type != zipfile.ZIP_STORED for e in archive.infolist())
     else:
         arrays = {file.stem: stored_npy(file) for file in files}
-    wholes = {name: array.whole() for name, array in arrays.items()}
-    held = {n: a[keep] if a.shape[:1] == keep.shape else a for n, a in wholes.items()}
+    held = {}
+    for name, array in arrays.items():
+        whole = array.whole()
+        held[name] = whole[keep] if whole.shape[:1] == keep.shape else whole
     new = {name: values[keep] for name, values in change.marks.items()}
     if change.labels is not None:
         new[data.origin.label] = change.labels[keep]
