@@ -14,12 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from canary_worlds import kept, left_wrong
 from dris.core.certify.limits import contamination_limit, corruption_limit
 from dris.core.errors import InputError
-from dris.core.noise.canaries import (
-    ATTACKERS,
-    CANARY_KINDS,
-    plant_canaries,
-    without_canaries,
-)
+from dris.core.noise.canaries import ATTACKERS, CANARY_KINDS, plant_canaries, without_canaries
 from dris.core.select.selection import keep_top
 from dris.core.subset import Subset
 
