@@ -93,6 +93,8 @@ def ask(session, tmp_path):
         ("/opening", {"token": "another-token-altogeth"}, "another token"),
         ("/opening", {"token": ""}, "another token"),
         ("/opening", {"headers": {"host": "evil.example"}}, "127.0.0.1 only"),
+        ("/opening", {"headers": {"host": "127.0.0.1.evil.example:80"}}, "127.0.0.1 only"),
+        ("/opening", {"headers": {"host": "localhost:80:1"}}, "127.0.0.1 only"),
         ("/opening", {"headers": {}}, "127.0.0.1 only"),
         ("/opening", {"headers": {**OWN, "origin": "https://evil.example"}}, "another page"),
         ("/opening", {"headers": {**OWN, "origin": "null"}}, "another page"),
@@ -117,7 +119,7 @@ def test_strangers_get_nothing_but_the_reason(ask, session, path, how, why):
 
 def test_the_owner_is_let_in_by_either_name_of_this_machine(ask):
     local = f"localhost:{PORT}"
-    for host in (HOST, local):
+    for host in (HOST, local, "127.0.0.1", "localhost", "localhost:9000", "[::1]:9000"):
         assert ask("/opening", headers={"host": host})[0] == 200
     assert ask("/undo", sent={}, headers={"host": local, "origin": f"http://{local}"})[0] == 200
 

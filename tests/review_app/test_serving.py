@@ -146,16 +146,6 @@ def test_a_label_that_is_no_class_is_refused_before_the_app_starts(served, tmp_p
         assert "Traceback" not in told.stderr
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "localhost:9000", "[::1]:9000"])
-def test_a_forwarded_port_and_port_80_are_this_machine(served, host):
-    assert served().ask("/opening", host=host)[0] == 200
-
-
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:80", "localhost:80:1"])
-def test_another_host_is_not(served, host):
-    assert served().ask("/opening", host=host)[0] == 403
-
-
 def test_the_token_is_in_no_list_of_processes(served, tmp_path):
     """A browser that is a program of ours writes down what it was called with."""
     browser = tmp_path / "browser"
