@@ -401,7 +401,7 @@ THEMSELVES = {
     "core/files": "the lowest layer: one file, whole or not at all",
     "writer": "the writer itself",
     "journal": "lines added to a file that is a review already, or that was not there; its lock",
-    "server": "a file in a temporary folder",
+    "review": "a file in a temporary folder",
     "data/files": "a copy in the cache, named by a hash",
     "csvfile": "into the writer's temporary name",
     "parquet": "into the writer's temporary name",
