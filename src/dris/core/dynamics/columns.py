@@ -18,14 +18,6 @@ FrameKind = Literal["pandas", "polars"]
 TRAJECTORIES = ("loss", "margin", "correct", "error_norm", "gradient_norm", "rival")
 ON_DEMAND = ("gradient_norm", "rival")  # recorded only when asked for
 
-REMEDY = {
-    "margin": "build the Dynamics from logits or probabilities, or pass margin=",
-    "correct": "build the Dynamics from logits or probabilities, or pass correct=",
-    "error_norm": "build the Dynamics from logits or probabilities, or pass error_norm=",
-    "gradient_norm": "record it: train_proxies(..., gradient_norm=True), or pass gradient_norm=",
-    "rival": "record it: train_proxies(..., rival=True), or pass rival=",
-}
-
 
 class Axes(TypedDict, total=False):
     """What names the axes of a `Dynamics`."""

@@ -13,14 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dris.core.dynamics import columns as recorded
-from dris.core.dynamics.columns import (
-    Axes,
-    ClassProbabilities,
-    Column,
-    FrameKind,
-    Totals,
-    TotalsAccumulator,
-)
+from dris.core.dynamics.columns import TRAJECTORIES, Axes, ClassProbabilities, Column, Totals
 from dris.core.errors import InputError
 from dris.core.validate import alignment, check_count, check_ids
 
@@ -80,7 +73,7 @@ class Dynamics:
     ) -> "Dynamics":
         """From (K, E, N) arrays, or (K, N) for a single epoch; scored at E/2 unless said."""
         values = (loss, margin, correct, error_norm, gradient_norm, rival)
-        given = zip(recorded.TRAJECTORIES, values, strict=True)
+        given = zip(TRAJECTORIES, values, strict=True)
         columns = {
             name: recorded.check_column(name, value) for name, value in given if value is not None
         }
@@ -177,7 +170,11 @@ class Dynamics:
     def column(self, name: str) -> Column:
         """A column by name, or an error naming what is missing and how to get it."""
         if name not in self.columns:
-            remedy = recorded.REMEDY.get(name, f"known columns: {', '.join(recorded.TRAJECTORIES)}")
+            remedy = f"known columns: {', '.join(TRAJECTORIES)}"
+            if name in recorded.ON_DEMAND:
+                remedy = f"record it: train_proxies(..., {name}=True), or pass {name}="
+            elif name in TRAJECTORIES:
+                remedy = f"build the Dynamics from logits or probabilities, or pass {name}="
             raise InputError(f"this needs {name}, which these dynamics do not hold; {remedy}")
         return self.columns[name]
 
@@ -212,7 +209,7 @@ class Dynamics:
         """Sums over all recorded epochs, stored in a summary, added up here otherwise."""
         if self.stored_totals is not None:
             return self.stored_totals
-        running = TotalsAccumulator(self.proxies, self.examples)
+        running = recorded.TotalsAccumulator(self.proxies, self.examples)
         summed = [self.columns.get("margin"), self.columns.get("correct")]
         for e in range(len(self.epochs)):
             running.add(*(None if column is None else column[:, e] for column in summed))
@@ -270,7 +267,7 @@ class Dynamics:
         changes["columns"] = {name: trajectory(column) for name, column in self.columns.items()}
         return replace(self, stored_totals=totals(self), out_of_fold=other, **changes)
 
-    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+    def to_frame(self, kind: recorded.FrameKind = "pandas") -> Any:
         """A row per proxy, epoch and example with every recorded column, for pandas or polars."""
         marks = {"proxy": np.arange(self.proxies), "epoch": np.array(self.epochs), "id": self.ids}
         return recorded.frame_of(recorded.long_columns(self.columns, **marks), kind)

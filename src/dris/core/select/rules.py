@@ -160,21 +160,13 @@ _HYBRID = {"beta": 0.5, "scaled": False}  # the one score with parameters of its
 class Rule:
     """How to choose a subset: by which score, by which method, with which parameters.
 
-    Attributes:
-        score: A name in `SCORES`; empty where the method has its own ("gated", "clean", …).
-        method: "top" keeps the highest scores; the others are those of `METHODS`.
-        beta, scaled, epoch, share, detector, recall, chooser, fill: Parameters; which of them a
-            rule takes depends on its score and method, and what is left out gets its default.
-        name: Made from the others unless given: "hybrid(beta=0.25)".
-        title: What tables and pictures call it.
-        about: One line for a person who has to pick one.
-
     >>> Rule(score="hybrid", beta=0.25).name, Rule(score="aum") == RULES["aum"]
     ('hybrid(beta=0.25)', True)
     """
 
-    score: str = ""
-    method: str = "top"
+    score: str = ""  # a name in `SCORES`; empty where the method has its own ("gated", "clean", …)
+    method: str = "top"  # keeps the highest scores; the others are those of `METHODS`
+    # Which of these a rule takes depends on both; what is left out gets its default.
     beta: float | None = None
     scaled: bool | None = None
     epoch: int | None = None
@@ -183,9 +175,9 @@ class Rule:
     recall: float | None = None
     chooser: str | None = None
     fill: bool | None = None
-    name: str = field(default="", compare=False)
-    title: str = field(default="", compare=False)
-    about: str = field(default="", compare=False)
+    name: str = field(default="", compare=False)  # made from the others: "hybrid(beta=0.25)"
+    title: str = field(default="", compare=False)  # what tables and pictures call it
+    about: str = field(default="", compare=False)  # one line for a person who has to pick one
 
     def __post_init__(self) -> None:
         defaults = self._defaults()
