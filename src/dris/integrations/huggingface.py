@@ -43,11 +43,6 @@ class RecordDynamics(TrainerCallback):
         collate: The data collator of the Trainer.
         look: (model, batch) → logits (B, classes) and labels (B,); a classifier's unless given,
             `preferred` for TRL's RewardTrainer.
-
-    >>> from datasets import Dataset
-    >>> data = Dataset.from_dict({"input_ids": [[1], [2]], "labels": [0, 1]})
-    >>> RecordDynamics(Recorder(2), data).recorder.epoch
-    1
     """
 
     def __init__(

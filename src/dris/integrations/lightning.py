@@ -64,9 +64,6 @@ class RecordDynamics(Callback):
             Or a function (module, batch) → logits, or (logits, features) for a recorder with
             gradient_norm=True; it runs in eval mode.
         read: A batch → (inputs, targets, ids or None), for batches of another form.
-
-    >>> RecordDynamics(Recorder(4)).recorder.epoch
-    1
     """
 
     def __init__(
@@ -179,10 +176,6 @@ class DistributedImportanceSampler(  # type: ignore[override]
 
     Any sampler but a `DistributedSampler` Lightning wraps in one of its own, which would divide the
     draws a second time.
-
-    >>> sampler = DistributedImportanceSampler(Importance(np.array([0.5, 0.5]), "by hand", {}))
-    >>> sampler.rank, sampler.world_size, len(sampler)
-    (0, 1, 2)
     """
 
     def __init__(self, plan: Importance, *, seed: int = 0, num_samples: int | None = None) -> None:

@@ -117,15 +117,7 @@ def check_loader(loader: Any, recorder: Recorder) -> DataLoader[Any]:
 
 
 class Tap:
-    """Keeps the output and the input of one layer of a model, from `open` to `close`.
-
-    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(2, 3))
-    >>> tap = Tap(model, "1")
-    >>> tap.open()
-    >>> _ = model(torch.zeros(4, 2))
-    >>> [tuple(t.shape) for t in tap.close()]
-    [(4, 3), (4, 2)]
-    """
+    """Keeps the output and the input of one layer of a model, from `open` to `close`."""
 
     def __init__(self, model: nn.Module, name: str, *, features: bool = False) -> None:
         self.name = name

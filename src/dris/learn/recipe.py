@@ -10,11 +10,7 @@ from dris.core.validate import check_count, exact
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """SGD with momentum and a cosine over all steps, as the paper trains proxies and targets.
-
-    >>> Recipe(epochs=40, batch_size=128, learning_rate=0.05).scored
-    20
-    """
+    """SGD with momentum and a cosine over all steps, as the paper trains proxies and targets."""
 
     epochs: int  # E, the cosine's horizon; it stays E when training stops earlier
     batch_size: int  # examples per step; an epoch has ⌈N/B⌉ steps of nearly equal size

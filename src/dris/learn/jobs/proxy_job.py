@@ -118,17 +118,11 @@ def _resume(training: Training, recorder: Recorder, run: Run | None) -> int:
 
 def _split(recorder: Recorder) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The last epoch's columns, and what else the recorder needs to go on."""
-    record: dict[str, Any] = {}
-    arrays: dict[str, Any] = {}
-    plain: dict[str, Any] = {}
     state = recorder.state_dict()
     del state["ids"]
-    for name, value in state.items():
-        if name.startswith("closed/"):
-            record[name] = value[-1]
-        elif isinstance(value, np.ndarray):
-            arrays[_PREFIX + name] = value
-        else:
-            plain[name] = value
-    arrays["recorder"] = np.frombuffer(json.dumps(plain, sort_keys=True).encode(), dtype=np.uint8)
-    return record, arrays
+    arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+    plain = {name: value for name, value in state.items() if name not in arrays}
+    record = {name: value[-1] for name, value in arrays.items() if name.startswith("closed/")}
+    rest = {_PREFIX + name: value for name, value in arrays.items() if name not in record}
+    about = json.dumps(plain, sort_keys=True).encode()
+    return record, {**rest, "recorder": np.frombuffer(about, dtype=np.uint8)}

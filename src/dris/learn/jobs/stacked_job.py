@@ -96,13 +96,10 @@ def _follow(
         if job.record == "snapshot":
             _measure(stack, data, folds, record, count)
         spoken = None if folds is None else _out_of_fold(stack, folds, data, job)
-    made = []
-    for k in alive:
-        made.append(provenance_of(job, streams[k], accuracies[k]))
-        if losses:
-            made[-1]["held_out_loss"] = np.array(losses)[:, k].T.tolist()
-    some = alive if broken else None
-    dynamics = record.dynamics(data.asked, {"proxies": made}, some)
+    made = [provenance_of(job, streams[k], accuracies[k]) for k in alive]
+    for k, one in zip(alive, made if losses else (), strict=False):
+        one["held_out_loss"] = np.array(losses)[:, k].T.tolist()
+    dynamics = record.dynamics(data.asked, {"proxies": made}, alive if broken else None)
     if spoken is not None:
         dynamics = replace(dynamics, probabilities=spoken.pick(alive) if broken else spoken)
     return Trained(dynamics, broken)
@@ -145,22 +142,11 @@ def stack_for(
         dtype = np.int32 if len(data.y) < 1 << 31 else np.int64  # half the room, the same order
         models = [(*stream, "fold", f) for stream in streams for f in range(count)]
         rows = [np.flatnonzero(fold != f).astype(dtype) for fold in folds for f in range(count)]
-    steps = -(-max(len(r) for r in rows) // job.recipe.batch_size)
-    passes = [
-        Passes(r, job.recipe.batch_size, job.seed, stream, batch_count=steps)
-        for r, stream in zip(rows, models, strict=True)
-    ]
-    return Stack(
-        data.x,
-        data.y,
-        job.classes,
-        job.recipe,
-        hidden=head_of(job.model).hidden,
-        seed=job.seed,
-        streams=models,
-        schedules=passes,
-        threads=threads,
-    )
+    recipe, seed, pairs = job.recipe, job.seed, zip(rows, models, strict=True)
+    steps = -(-max(len(r) for r in rows) // recipe.batch_size)
+    passes = [Passes(r, recipe.batch_size, seed, own, batch_count=steps) for r, own in pairs]
+    how: dict[str, Any] = {"hidden": head_of(job.model).hidden, "seed": seed, "streams": models}
+    return Stack(data.x, data.y, job.classes, recipe, schedules=passes, threads=threads, **how)
 
 
 def _held_out(stack: Stack, folds: Folds | None, data: Data) -> Columns:

@@ -93,9 +93,7 @@ class Store:
         With `keep`, also every run it says no to; with `unfinished`, also runs cut short. A run
         that some process holds, and whatever no run wrote, stays.
         """
-        removed: list[tuple[str, int]] = []
-        for rest in self._folders(_REMOVED):
-            removed += _empty(rest)
+        removed = [each for rest in self._folders(_REMOVED) for each in _empty(rest)]
         for folder in self._folders(_NAME):
             # Judged under the lock: a run that looked unfinished may just have been finished.
             left = False  # of it, where an open lock cannot be removed: Windows
@@ -127,12 +125,7 @@ class Store:
 
 
 def fingerprint(*arrays: ArrayLike) -> str:
-    """A hash of data: kind, shape and every byte, however the arrays lie in memory.
-
-    >>> x = np.arange(6.0).reshape(2, 3)
-    >>> fingerprint(x) == fingerprint(np.asfortranarray(x)), fingerprint(x) == fingerprint(x.T)
-    (True, False)
-    """
+    """A hash of data: kind, shape and every byte, however the arrays lie in memory."""
     digest = hashlib.sha256()
     for value in arrays:
         a = np.asarray(value)

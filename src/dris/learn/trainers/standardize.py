@@ -34,9 +34,6 @@ def as_table(
     that are one thing, such as the components of a text: each group is divided by one number,
     after which it weighs as much as its columns would, at most sixteen, or as many as stand beside
     the width: (6, 1) are six that weigh as one.
-
-    >>> as_table(Data(np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([0, 1])), True).x.tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
     """
     if not isinstance(data.x, np.ndarray):
         raise InputError("this model needs an array, got a Dataset; use a torch model")

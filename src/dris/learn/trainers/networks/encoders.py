@@ -213,7 +213,7 @@ def _find_torchvision(model: str) -> Path | None:
 def _build_torchvision(model: str, path: Path | None) -> nn.Module:
     weights = _best_weights(model)
     models = importlib.import_module("torchvision.models")
-    network = models.get_model(model, weights=None if path is not None else weights)
+    network = models.get_model(model, weights=weights if path is None else None)
     if path is not None:
         network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
     last = next(n for n in ("classifier", "fc", "heads", "head") if hasattr(network, n))

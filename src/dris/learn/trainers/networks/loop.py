@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy
 from dris.core.errors import InputError
 from dris.core.streams import rng_for, seed_for
 from dris.learn.recipe import Recipe, cosine
-from dris.learn.trainers.job import Positions
+from dris.learn.trainers.job import DivergedError, Positions
 from dris.learn.trainers.networks.models import Classifier, build_model
 from dris.learn.trainers.networks.sources import (
     PADDING,
@@ -31,12 +31,6 @@ from dris.learn.trainers.trainer import Passes, Schedule, Training
 _MEASURED_AT_ONCE = 512
 _STEPS_UNSEEN = 32  # on a GPU, which waits whenever somebody looks
 OnBatch = Callable[[Positions, Tensor], None]
-
-
-class BrokenLossError(InputError):
-    """A loss that is not finite; `step` counts from 1 in its epoch."""
-
-    step: int = 0
 
 
 class Network(Training):
@@ -68,15 +62,10 @@ class Network(Training):
         if len(source.shape) == 3:
             self.model = self.model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._labels = torch.from_numpy(np.array(labels)).to(self._device)
-        self.schedule = schedule or Passes(
-            np.arange(len(source)), recipe.batch_size, seed=seed, stream=stream
-        )
-        self._optimizer = torch.optim.SGD(
-            self.model.parameters(),
-            lr=recipe.learning_rate,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-        )
+        every = np.arange(len(source))
+        self.schedule = schedule or Passes(every, recipe.batch_size, seed, stream)
+        how: Any = {"momentum": recipe.momentum, "weight_decay": recipe.weight_decay}
+        self._optimizer = torch.optim.SGD(self.model.parameters(), recipe.learning_rate, **how)
 
     @property
     def schedule(self) -> Schedule:
@@ -149,7 +138,7 @@ class Network(Training):
 
     def _called(self, x: Tensor) -> Tensor:
         try:
-            logits: Tensor = self.model(x)
+            return self.model(x)  # type: ignore[no-any-return]
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
@@ -157,7 +146,6 @@ class Network(Training):
                 f"{type(self.model).__name__} failed on a batch of shape {tuple(x.shape)}: "
                 f"{error}; build it for examples of shape {self._source.shape}"
             ) from error
-        return logits
 
     def measure(
         self, positions: Positions, *, hidden: bool = False
@@ -224,7 +212,7 @@ def _sum_of_finite(losses: list[Tensor], epoch: int, step: int) -> float:
     losses.clear()
     for at, value in enumerate(values, step - len(values) + 1):
         if not math.isfinite(value):
-            error = BrokenLossError(
+            error = DivergedError(
                 f"the loss must be finite, it is {value} at step {at} of epoch {epoch}; "
                 "lower its learning rate"
             )

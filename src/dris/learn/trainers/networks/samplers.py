@@ -23,6 +23,7 @@ from dris.core.errors import InputError
 from dris.core.select.importance import Importance, draw, proportional
 from dris.core.streams import check_seed, rng_for
 from dris.core.validate import check_count
+from dris.learn.record.batches import as_array
 
 FORMAT = 1
 _PART = 1 << 16
@@ -69,8 +70,7 @@ class ImportanceSampler(Sampler[int]):
         if (plan is None) == (weights is None):
             raise InputError("pass either a plan, what dris.importance returns, or weights=")
         if weights is not None:
-            held = weights.numpy(force=True) if isinstance(weights, Tensor) else weights
-            plan = proportional(held)
+            plan = proportional(as_array(weights))
         if not isinstance(plan, Importance):
             raise InputError(
                 f"plan must be an Importance, got {type(plan).__name__}; "
@@ -189,12 +189,7 @@ class ImportanceSampler(Sampler[int]):
 
 
 class WeightedDataset(Dataset[tuple[Any, ...]]):
-    """A map-style data set of (x, y) as one of (x, y, w), w the weight of the sampler's draw.
-
-    >>> sampler = ImportanceSampler(Importance(np.array([0.25, 0.75]), "by hand", {}))
-    >>> WeightedDataset([("cat", 0), ("dog", 1)], sampler)[0]
-    ('cat', 0, tensor(2.))
-    """
+    """A map-style data set of (x, y) as one of (x, y, w), w the weight of the sampler's draw."""
 
     def __init__(self, dataset: Any, sampler: ImportanceSampler) -> None:
         if not isinstance(sampler, ImportanceSampler):

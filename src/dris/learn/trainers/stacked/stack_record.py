@@ -193,10 +193,6 @@ def columns_of(
     """Columns (model, example) from logits (model, class, example), which are changed.
 
     `lengths` (model, example) are those of what the last layer reads, for the gradient norm.
-
-    >>> z = np.array([[[0.0], [0.0]]], dtype=np.float32)
-    >>> columns_of(z, np.array([1]), ["loss"])["loss"].round(2)
-    array([[0.69]], dtype=float32)
     """
     at = np.arange(len(labels))
     own = logits[:, labels, at]
