@@ -196,10 +196,11 @@ def bar(phase: str) -> Iterator[Watch]:
     with Progress(*columns, console=Console(file=under(sys.stderr)), transient=True) as shown:
 
         def draw(phase: str, done: int, total: int) -> None:
-            if not total:  # a phase begins
+            if not total:  # a phase begins, or the last one ends
                 for old in shown.task_ids:
                     shown.remove_task(old)
-                shown.add_task(phase, total=None, count="")
+                if phase:
+                    shown.add_task(phase, total=None, count="")
                 return
             count = f"{done:,} of {total:,}"
             shown.update(shown.task_ids[0], completed=done, total=total, count=count)
