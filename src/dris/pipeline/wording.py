@@ -210,8 +210,12 @@ def change(decision: "Decision") -> str:
     if decision.harm is not None:
         return held_out_change(decision.harm)
     touched = len(decision) - decision.kept.size + int(decision.changed.sum())
-    why = f": {touched} {'row' if touched == 1 else 'rows'} would not show"
-    return f"Held-out accuracy was not measured{why if touched < MIN_ROWS_TO_MEASURE else ''}"
+    why = ""
+    if touched < MIN_ROWS_TO_MEASURE:
+        why = f": {touched} {'row' if touched == 1 else 'rows'} would not show"
+    elif decision.ensemble is not None and decision.ensemble.table.ndim != 2:
+        why = ": for pictures it takes an encoder"
+    return f"Held-out accuracy was not measured{why}"
 
 
 def held_out_change(harm: "Harm") -> str:

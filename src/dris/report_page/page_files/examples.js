@@ -37,7 +37,7 @@ function showExamples(examples, what) {
     counts[decided(i)]++;
     if (outcome(i) > 2) counts[outcome(i)]++;  // trusted or a canary, and kept or dropped too
   }
-  const parts = counts.map((n, d) => n ? `${number(n)} ${OUTCOME_TITLES[d]}${d > 2 ? ' among them' : ''}` : '').filter(Boolean);
+  const parts = counts.map((n, d) => n ? d === 4 ? `${plural(n, 'canary', 'canaries')} among them` : `${number(n)} ${OUTCOME_TITLES[d]}${d === 3 ? ' among them' : ''}` : '').filter(Boolean);
   $('panel-status').textContent = examples.length
     ? `${number(examples.length)} example${examples.length > 1 ? 's' : ''} ${what}: ${parts.join(', ')}.`
     : `No example ${what}.`;

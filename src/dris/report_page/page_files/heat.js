@@ -7,7 +7,7 @@ function heatMap({classes, cells, picked, chosen = null}) {
   const shown = [...total.keys()].sort((a, b) => total.get(b) - total.get(a) || a - b).slice(0, MOST_CLASSES).sort((a, b) => a - b);
   const count = new Map(cells.map(([given, other, n]) => [given + ' ' + other, n]));
   const most = Math.max(1, ...cells.map(cell => cell[2]));
-  const table = el('table', {class: 'heat'}, el('caption', {}, 'Rows: given label. Columns: suggested label.'));
+  const table = el('table', {class: 'heat'});
   table.append(el('thead', {}, el('tr', {}, el('td', {}), ...shown.map(c => el('th', {scope: 'col', title: classes[c]}, el('span', {}, classes[c]))))));
   const body = el('tbody');
   for (const given of shown) {
@@ -25,5 +25,6 @@ function heatMap({classes, cells, picked, chosen = null}) {
   table.append(body);
   const left = total.size - shown.length;
   return el('div', {class: 'heat-box'}, el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'given against suggested labels'}, table),
+    el('p', {class: 'fine'}, 'Rows: given label. Columns: suggested label.'),
     left > 0 ? el('p', {class: 'fine'}, `The ${shown.length} classes with the most are shown; ${number(left)} more have suspects.`) : null);
 }

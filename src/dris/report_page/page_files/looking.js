@@ -16,6 +16,7 @@ function rowFace(fields, {more = 0, first = Infinity} = {}) {
     }
     return made;
   };
+  if (fields.length === first + 1) first = fields.length;  // a click for one column is no gain
   const rest = fields.slice(first), box = el('div', {class: 'face rows'}, list(fields.slice(0, first)));
   if (rest.length) {
     const fold = el('details', {}, el('summary', {}, plural(rest.length, 'more column')));
