@@ -93,7 +93,10 @@ class Suspects:
             label = other or "another label"
             return f"the model gives {label}" if self.against[k] else "the model finds it unlikely"
         text = f"{int(self.against[k])} of {self.proxies} proxies give another label"
-        text = f"{text}, most of them {other}" if other and self.against[k] else text
+        if other and len(self.names) == 2:
+            text = f"{int(self.against[k])} of {self.proxies} proxies say {other}"
+        elif other and self.against[k]:
+            text = f"{text}, most of them {other}"
         if self.rank is not None and other:
             steps = int(self.rank[self.suggested[k]] - self.rank[self.given[k]])
             far = "1 class" if abs(steps) == 1 else f"{abs(steps)} classes"
