@@ -80,7 +80,6 @@ def grow(
 ) -> Floats:
     """The class probabilities of the rows at `asked` by trees grown on those at `rows`."""
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
 
     rng = rng_for(int(stream[0]), *stream[1:])
     if len(rows) > ROWS:
@@ -90,9 +89,8 @@ def grow(
     if len(seen) == 1:
         out[:, seen[0]] = 1
         return out
-    model = HistGradientBoostingClassifier(
-        **_growth(classes), early_stopping=False, random_state=int(rng.integers(1 << 31))
-    )
+    how = {**_growth(classes), "random_state": int(rng.integers(1 << 31))}
+    model = HistGradientBoostingClassifier(**how, early_stopping=False)
     with threadpool_limits(limits=1):  # sums of several threads differ in their last bits
         model.fit(x[rows], y[rows])
         out[:, model.classes_] = model.predict_proba(x[asked])

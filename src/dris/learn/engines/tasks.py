@@ -129,12 +129,9 @@ def connect(engine: Engine) -> ModuleType:
     if address not in (None, "auto", "local"):
         _refuse_unreachable(address)
     try:
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            logging_level="ERROR",
-            include_dashboard=False if address in (None, "local") else None,
-        )
+        dashboard = False if address in (None, "local") else None
+        quiet: Any = {"log_to_driver": False, "logging_level": "ERROR"}
+        ray.init(address=address, include_dashboard=dashboard, **quiet)
     except (ConnectionError, OSError, RuntimeError, ValueError, AssertionError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"Ray cannot be used at {address or 'this machine'}: {reason}") from error
@@ -196,12 +193,8 @@ def run_on_ray(
     """
     ray = connect(engine)
     _warn_if_none_fits(ray, engine)
-    run = ray.remote(_run_task).options(
-        num_cpus=engine.cpus,
-        num_gpus=engine.gpus,
-        max_retries=engine.retries,
-        scheduling_strategy="SPREAD",
-    )
+    room = {"num_cpus": engine.cpus, "num_gpus": engine.gpus, "max_retries": engine.retries}
+    run = ray.remote(_run_task).options(**room, scheduling_strategy="SPREAD")
     send = _sender(ray, tasks)
     waiting = iter(enumerate(tasks))
     running: dict[Any, int] = {}

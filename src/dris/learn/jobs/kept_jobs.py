@@ -48,8 +48,6 @@ def key_of(job: Job, data: Data) -> dict[str, Any]:
     return {
         **asdict(replace(job, model=describe_model(model))),
         "parameters": None if isinstance(model, str) else trainer_of(model).parameters(model),
-        "stream": list(job.stream),
-        "members": list(job.members),
         **(hash_data(data) if data.hashes is None else data.hashes),
     }
 

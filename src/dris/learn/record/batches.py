@@ -104,15 +104,13 @@ class Batches:
         if z.dtype.kind not in "fiu":
             raise InputError(f"logits must be numbers, got {z.dtype}")
         dtype = _SINGLE if z.dtype.kind == "f" and z.dtype.itemsize <= 4 else _DOUBLE
-        if self.classes is None:
-            if (top := self.labels.max()) >= z.shape[1]:
-                raise InputError(
-                    f"labels go up to {top}, but the logits have only {z.shape[1]} classes"
-                )
-        elif (dtype, z.shape[1]) != (self.dtype, self.classes):
+        top, classes = self.labels.max(), z.shape[1]
+        if self.classes is None and top >= classes:
+            raise InputError(f"labels go up to {top}, but the logits have only {classes} classes")
+        if self.classes is not None and (dtype, classes) != (self.dtype, self.classes):
             raise InputError(
                 f"logits were {self.dtype} of {self.classes} classes before and are {dtype} "
-                f"of {z.shape[1]} now; one recorder follows one model in one precision"
+                f"of {classes} now; one recorder follows one model in one precision"
             )
         return dtype
 
