@@ -55,7 +55,17 @@ def train_jobs(
         local = engine.name == "local"
         tasks = _prepare(jobs, data, folder if local else None, hashed=kept is not None)
         if local:
-            trained = _train_here(tasks, kept, workers, progress)
+            # Stacked models share this process; others get processes of one thread each.
+            together = all(trainer_of(job.model).trains_together for job in jobs)
+            threads = (workers or os.cpu_count() or 1) if len(jobs) == 1 or together else 1
+            gpus = len({job.device for job in jobs if job.device != "cpu"})
+            trained = run_all(
+                partial(_attempt, threads=threads),
+                [(*task, kept) for task in tasks],
+                workers=1 if together else workers or gpus or None,
+                progress=progress,
+                total=sum(map(epochs_of, jobs)),
+            )
         else:
             trained = _train_on_ray(tasks, kept, workers, progress, engine)
     if kept is not None:
@@ -77,26 +87,6 @@ def _prepare(
             prepared[which] = replace(ready, hashes=hash_data(ready)) if hashed else ready
         tasks.append((job, prepared[which]))
     return tasks
-
-
-def _train_here(
-    tasks: Sequence[tuple[Job, Data]],
-    store: Store | None,
-    workers: int | None,
-    progress: Progress | None,
-) -> list[Trained]:
-    # Stacked models share this process; others get processes of one thread each.
-    jobs = [job for job, _ in tasks]
-    together = all(trainer_of(job.model).trains_together for job in jobs)
-    threads = (workers or os.cpu_count() or 1) if len(tasks) == 1 or together else 1
-    gpus = len({job.device for job in jobs if job.device != "cpu"})
-    return run_all(
-        partial(_attempt, threads=threads),
-        [(*task, store) for task in tasks],
-        workers=1 if together else workers or gpus or None,
-        progress=progress,
-        total=sum(map(epochs_of, jobs)),
-    )
 
 
 def _train_on_ray(

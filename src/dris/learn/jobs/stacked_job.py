@@ -22,12 +22,12 @@ from dris.core.large.mapped import allocate
 from dris.learn.jobs.kept_jobs import keep, provenance_of
 from dris.learn.store.run_store import Store
 from dris.learn.store.runs import Run
-from dris.learn.trainers.folds import rows_together
+from dris.learn.trainers.folds import in_and_out, rows_together
 from dris.learn.trainers.job import Data, DivergedError, Job, Trained, folds_for
 from dris.learn.trainers.registry import one_thread
 from dris.learn.trainers.stacked.head import head_of
 from dris.learn.trainers.stacked.stack import Answers, Stack, class_probabilities
-from dris.learn.trainers.stacked.stack_record import Columns, StackRecord, columns_of, write_answers
+from dris.learn.trainers.stacked.stack_record import Columns, StackRecord, columns_of
 from dris.learn.trainers.trainer import Passes, Stream
 
 SAVE_EVERY = 2.0  # seconds of training that a kill may cost; saving more often costs more
@@ -177,7 +177,19 @@ def _measure(
     wanted = {name: inside[name] for name in record.names(record.epoch)}
 
     def write(answers: Answers) -> None:
-        write_answers(answers, data.asked, folds, count, wanted, outside)
+        models, at = answers.models, answers.examples
+        made = columns_of(answers.logits, data.asked[at], tuple(wanted), answers.lengths)
+        if folds is None:
+            for name, column in wanted.items():
+                column[models, at] = made[name]
+            return
+        for k in range(models.start // count, models.stop // count):
+            first = k * count - models.start
+            own = {name: made[name][first : first + count] for name in wanted}
+            each = in_and_out(own, folds[k, at].astype(np.int64))
+            for columns, values in zip((wanted, outside or {}), each, strict=True):
+                for name, column in columns.items():
+                    column[k, at] = values[name]
 
     stack.answers(write, together=count, lengths="gradient_norm" in wanted)
     return wanted

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from dris.core.dynamics.columns import Totals, TotalsAccumulator
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.large.mapped import allocate, release
-from dris.learn.trainers.folds import in_and_out
 from dris.learn.trainers.job import Job
-from dris.learn.trainers.stacked.stack import Answers, Floats
+from dris.learn.trainers.stacked.stack import Floats
 
 Columns = dict[str, NDArray[Any]]
 _DTYPES: dict[str, Any] = {"correct": np.bool_, "rival": np.int32}
@@ -156,35 +155,6 @@ def _apart(columns: Columns) -> Columns:
         made[name] = room[begin:end].view(column.dtype).reshape(column.shape)
         begin = end
     return {name: made[name] for name in columns}
-
-
-def write_answers(
-    answers: Answers,
-    labels: NDArray[np.int64],
-    folds: NDArray[np.integer] | None,
-    count: int,
-    into: Columns,
-    outside: Columns | None,
-) -> None:
-    """Write predictions into columns (proxy, example), in and out of the `count` folds.
-
-    `folds` is the fold of each example for each proxy (proxy, example); None without.
-    """
-    models, examples = answers.models, answers.examples
-    made = columns_of(answers.logits, labels[examples], tuple(into), answers.lengths)
-    if folds is None:
-        for name, column in into.items():
-            column[models, examples] = made[name]
-        return
-    for k in range(models.start // count, models.stop // count):
-        first = k * count - models.start
-        own = {name: made[name][first : first + count] for name in into}
-        inside, unseen = in_and_out(own, folds[k, examples].astype(np.int64))
-        for name, values in inside.items():
-            into[name][k, examples] = values
-        if outside is not None:
-            for name, values in unseen.items():
-                outside[name][k, examples] = values
 
 
 def columns_of(
