@@ -301,10 +301,12 @@ def train_ensemble(
     if models == ("small_cnn",) and not settings.models and small_picture:
         plain = default_recipe("small_cnn", chosen.epochs, scored_epoch=chosen.scored_epoch)
         how["recipe"] = replace(plain, augment=False)
-    folds = chosen.folds
-    if folds is not None and not settings.models and len(data) > MAX_ROWS_OF_MANY_FOLDS:
+    folds, named = chosen.folds, bool(settings.models)
+    if folds is not None and not named and len(data) > MAX_ROWS_OF_MANY_FOLDS:
         folds = min(folds, FEW_FOLDS)
-    folds = _folds(models, folds, named=bool(settings.models), large=large)
+    if folds is not None and not _are_stacked(models):  # where each fold costs minutes
+        # A network that somebody named trains on everything, as in the paper.
+        folds = None if named or large else min(folds, FEW_FOLDS)
     if folds is not None:
         most = len(data) if data.groups is None else len(np.unique(data.groups))
         how["cross_fit"] = max(2, min(folds, most))
@@ -478,14 +480,6 @@ def _heads(settings: Settings) -> tuple[str, ...]:
 
 def _are_stacked(models: Sequence[Any]) -> bool:
     return all(trainer_of(model).trains_together for model in models)
-
-
-def _folds(models: Sequence[Any], asked: int | None, *, named: bool, large: bool) -> int | None:
-    """How many folds: those asked for where models are stacked, fewer where each costs minutes."""
-    if asked is None or _are_stacked(models):
-        return asked
-    # A network that somebody named trains on everything, as in the paper.
-    return None if named or large else min(asked, FEW_FOLDS)
 
 
 def _half_of(progress: Progress | None, half: int) -> Progress | None:

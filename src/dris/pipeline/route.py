@@ -135,35 +135,31 @@ def decide_by(
             assessment=ensemble.assessment,
         )
     choice = choose_rows(ensemble, judgement, keep=keep, rule=rule)
+    held = ensemble.assessment
+    hard = np.flatnonzero(held.contradicted & ~held.given.suspects & ~data.trusted)
     # Where the label can be read off what is learned from, all labels look right.
     tells = all(leak.left_out for leak in data.leaks)
     decision = Decision(
         data=data,
         kept=np.flatnonzero(choice.kept),
-        p_wrong=ensemble.assessment.given.wrong,
-        sample_weight=ensemble.assessment.training_weights,
+        p_wrong=held.given.wrong,
+        sample_weight=held.training_weights,
         suspects=list_suspects(ensemble, choice.kept, judgement),
         rule=choice.rule,
         keep=keep,
         judgement=judgement,
         limits=choice.limits,
         corruption=choice.corruption,
-        noise_rate=ensemble.assessment.noise_rate if tells else None,
+        noise_rate=held.noise_rate if tells else None,
         contradicted=choice.contradicted,
         notes=(*ensemble.notes, *choice.notes),
         short=choice.short,
         ensemble=ensemble,
         used=choice.used,
-        hard=_hard(ensemble),
+        hard=hard[np.argsort(-held.given.wrong[hard], kind="stable")],
         natural=_is_natural(ensemble, judgement),
     )
     return _fix(decision, ensemble) if fix and choice.rule == CLEAN else decision
-
-
-def _hard(ensemble: Ensemble) -> Positions:
-    held, trusted = ensemble.assessment, ensemble.data.trusted
-    at = np.flatnonzero(held.contradicted & ~held.given.suspects & ~trusted)
-    return at[np.argsort(-held.given.wrong[at], kind="stable")]
 
 
 def _is_natural(ensemble: Ensemble, judgement: Judgement | None) -> bool:
