@@ -203,7 +203,7 @@ def test_a_cell_is_accepted_at_once_after_its_sample_was_checked(served, looked_
             arg=str(k + 1),
         )
     printed = page.locator("#cell").inner_text()
-    assert "with 95 % confidence" in printed
+    assert "with 95\u00a0% confidence" in printed
     assert f"other {size - 20}" in printed
     page.locator("#cell-accept").click()
     says(page, "#told", "accepted as")
@@ -336,12 +336,12 @@ def test_two_people_see_each_others_progress_and_their_agreement(served, looked_
         ben.page.keyboard.press(key)
         ben.page.wait_for_timeout(80)
     ben.page.locator("#people-details summary").click()
-    says(ben.page, "#people", "agree on 3 (100 %")
+    says(ben.page, "#people", "agree on 3 (100\u00a0%")
     ben.page.keyboard.press("Escape")
     ben.page.locator("#card").focus()
     ben.page.keyboard.press("u")
-    says(ben.page, "#people", "75 %")
-    says(ana.page, "#people", "75 %")
+    says(ben.page, "#people", "75\u00a0%")
+    says(ana.page, "#people", "75\u00a0%")
     ana.page.locator("#by-state").select_option("disputed")
     says(ana.page, "#where", "1 of 1", "endsWith")
     assert ana.harm == ben.harm == []
