@@ -216,25 +216,11 @@ def certify(
 
     Example: dris certify --n 50000 --k 3 --keep 0.25 --epsilon 0.25
     """
+    numbers = {name: value for name, value in locals().items() if name != "different_models"}
     from dris.core.certify.separation import certify as evaluate
 
-    certificate = evaluate(
-        n=n,
-        k=k,
-        delta=delta,
-        tau=tau,
-        gamma=gamma,
-        tau_bdry=tau_bdry,
-        boundary=boundary,
-        keep=keep,
-        epsilon=epsilon,
-        alpha_trim=alpha_trim,
-        v_tail=v_tail,
-        identical=not different_models,
-        rank_error=rank_error,
-    )
     output = Output(as_json=False)
-    for line in str(certificate).splitlines():
+    for line in str(evaluate(**numbers, identical=not different_models)).splitlines():
         output.say(line, whole=line.startswith("  "))
 
 

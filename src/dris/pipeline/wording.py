@@ -14,7 +14,7 @@ from dris.core.noise.posterior import percent
 from dris.data.files import one_line
 
 if TYPE_CHECKING:
-    from dris.pipeline.decision import Decision, Weighting
+    from dris.pipeline.decision import Decision
     from dris.pipeline.harm import Harm
 
 DEFAULT_OUT = Path("dris-out")
@@ -140,20 +140,15 @@ def unpredictable(decision: "Decision") -> bool:
     return "above chance" in checks and checks["above chance"].outcome == "fails"
 
 
-def weighted(weighting: "Weighting") -> str:
-    """What counts for how much."""
-    n, worth = weighting.weights.size, f"; a pass is worth {weighting.effective_size:,.0f}"
-    if weighting.importance is not None:
-        return f"Weighted {weighting.positions.size:,} of {n:,} by {weighting.score}{worth}"
-    less = int((weighting.weights < LITTLE).sum())
-    return f"Weighted all {n:,} by P(wrong), {less:,} of them below one half{worth}"
-
-
 def kept(decision: "Decision") -> str:
     """What was done; where nothing was, why not."""
-    n, size = len(decision), decision.kept.size
-    if decision.weighting is not None:
-        return weighted(decision.weighting)
+    n, size, weighting = len(decision), decision.kept.size, decision.weighting
+    if weighting is not None:
+        what = f"{weighting.positions.size:,} of {n:,} by {weighting.score}"
+        if weighting.importance is None:
+            less = int((weighting.weights < LITTLE).sum())
+            what = f"all {n:,} by P(wrong), {less:,} of them below one half"
+        return f"Weighted {what}; a pass is worth {weighting.effective_size:,.0f}"
     if drops_nothing(decision):
         return f"Nothing was dropped: {_reason(decision)}"
     changed, trusted = int(decision.changed.sum()), int(decision.data.trusted.sum())
