@@ -87,7 +87,7 @@ def test_a_run_with_other_groups_is_another_run(made, tmp_path):
     for groups, found in ((who, 2), (who // 2, 0), (None, 0)):
         store = Store(tmp_path)
         dris.train_proxies(x, given, groups=groups, store=store, **how)
-        assert (store.tally.found, store.tally.trained) == (found, 2 - found)
+        assert (store.found, store.trained) == (found, 2 - found)
 
 
 def test_proxies_of_prune_and_those_inside_its_harm_check_hold_groups(made, monkeypatch):

@@ -404,7 +404,7 @@ class DataOptions:
         if imported:
             models = getattr(imported.get("dynamics"), "proxies", 1)
             return decision, {"found": 0, "trained": 0, "imported": models}
-        trained, there = store.tally.trained, store.tally.found
+        trained, there = store.trained, store.found
         if self.verbose:
             took = ", ".join(f"{name} {s:.1f} s" for name, s in progress.seconds.items())
             self.output.note(f"{trained} proxies trained, {there} found in {store.root}; {took}")

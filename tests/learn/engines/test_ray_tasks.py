@@ -185,7 +185,7 @@ def test_tables_give_the_bytes_of_the_local_engine(cluster, how, model, tmp_path
     for got, trained in ((0, 2), (2, 2)):
         kept = train_proxies(x, y, **asked, engine=on(cluster), store=store)
         assert saved(kept, tmp_path) == saved(local, tmp_path)
-        assert (store.tally.found, store.tally.trained) == (got, trained)
+        assert (store.found, store.trained) == (got, trained)
 
 
 def test_the_command_line_writes_what_it_writes_here(cluster, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from dris.core.errors import InputError
@@ -15,21 +15,16 @@ from dris.core.files import temporary_place
 from dris.core.sanitize import under
 
 Progress = Callable[[int, int], None]
+Ticker = Callable[[], None]
 NOTES = "DRIS_NOTES"  # in the environment of a command's workers
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4  # of mallopt(3)
 
 
-class Ticker:
-    """Adds one byte to a file per call: the cheapest counter that many processes can share."""
-
-    def __init__(self, path: str | None) -> None:
-        self._path = path
-
-    def __call__(self) -> None:
-        """Count one."""
-        if self._path is not None:
-            with open(self._path, "ab") as file:
-                file.write(b".")
+def _count(path: str | None) -> None:
+    """Add one byte to a file: the cheapest counter that many processes can share."""
+    if path is not None:
+        with open(path, "ab") as file:
+            file.write(b".")
 
 
 def run_here(
@@ -126,7 +121,7 @@ def _glibc(name: str, *arguments: int) -> None:
 def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
     """Report the counter while work goes on, and once more at its end."""
     if progress is None:
-        yield Ticker(None)
+        yield partial(_count, None)
         return
     over = threading.Event()
     with temporary_place() as path:
@@ -143,7 +138,7 @@ def _counting(progress: Progress | None, total: int) -> Iterator[Ticker]:
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
-            yield Ticker(str(path))
+            yield partial(_count, str(path))
         finally:
             over.set()
             watcher.join()

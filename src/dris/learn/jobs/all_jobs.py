@@ -69,7 +69,11 @@ def train_jobs(
         else:
             trained = _train_on_ray(tasks, kept, workers, progress, engine)
     if kept is not None:
-        _tally(kept, jobs, trained)
+        for job, result in zip(jobs, trained, strict=True):
+            if job.fold == 0:  # a proxy's folds count as one
+                count = len(job.members) or 1
+                kept.found += count if result.from_store else 0
+                kept.trained += 0 if result.from_store else count - len(result.broken)
     return trained
 
 
@@ -174,17 +178,6 @@ def _attempt(
         for _ in left:  # epochs that will never come: progress still ends at its total
             tick()
         return Trained(None, {0: error})
-
-
-def _tally(store: Store, jobs: Sequence[Job], results: Sequence[Trained]) -> None:
-    for job, result in zip(jobs, results, strict=True):
-        if job.fold:
-            continue
-        count = len(job.members) or 1
-        if result.from_store:
-            store.tally.found += count
-        else:
-            store.tally.trained += count - len(result.broken)
 
 
 def join_proxies(jobs: Sequence[Job], results: Sequence[Trained], data: Data) -> Dynamics:

@@ -51,14 +51,6 @@ class Cleaned:
     bytes: int
 
 
-@dataclass(slots=True)
-class Tally:
-    """How many proxies were found in a store, and trained into it, since it was opened."""
-
-    found: int = 0
-    trained: int = 0
-
-
 class Store:
     """The runs under one folder: DRIS_STORE, or dris/runs in the user's cache, unless given."""
 
@@ -71,7 +63,7 @@ class Store:
         self.root = Path(root)
         if self.root.exists() and not self.root.is_dir():
             raise InputError(f"the store must be a folder, {self.root} is a file; name another one")
-        self.tally = Tally()
+        self.found = self.trained = 0  # proxies, since it was opened
 
     def run(self, key: Mapping[str, Any]) -> Run:
         """The run that `key` determines; the same key is the same run, in whatever order."""
