@@ -46,7 +46,10 @@ def _follow(
 ) -> Trained:
     streams: list[Stream] = [(*job.stream, k) for k in job.members] or [job.stream]
     recipe, count = job.recipe, job.folds or 1
-    folds = _folds(job, data, streams)
+    folds = None
+    if job.folds is not None:
+        together, small = rows_together(data.x, data.groups, len(data.y)), np.min_scalar_type(count)
+        folds = np.stack([folds_for(job, s, data, together).astype(small) for s in streams])
     record = StackRecord(job, len(streams), len(data.y))
     with one_thread(job):
         stack = stack_for(job, data, streams, folds, threads)
@@ -123,13 +126,6 @@ def _out_of_fold(stack: Stack, folds: Folds, data: Data, job: Job) -> ClassProba
 
     stack.answer_each(_left_out(folds, count), write)
     return ClassProbabilities(values, folds, job.classes, kept)
-
-
-def _folds(job: Job, data: Data, streams: Sequence[Stream]) -> Folds | None:
-    if job.folds is None:
-        return None
-    together, small = rows_together(data.x, data.groups, len(data.y)), np.min_scalar_type(job.folds)
-    return np.stack([folds_for(job, s, data, together).astype(small) for s in streams])
 
 
 def stack_for(

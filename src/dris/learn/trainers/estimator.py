@@ -8,7 +8,6 @@ their softmax a monotone stand-in for the normalised sigmoids.
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +154,16 @@ class Estimator(Training):
 
     def train_epoch(self, epoch: int) -> None:
         every = np.arange(self._classes)
-        with interruptible():
-            for at in self.schedule.batches(epoch):
-                self.model.partial_fit(self._x[at], self._labels[at], classes=every)
+        with warnings.catch_warnings():
+            # MLPClassifier swallows Ctrl-C, warns and goes on half-trained.
+            warnings.filterwarnings("error", message="Training interrupted by user")
+            try:
+                for at in self.schedule.batches(epoch):
+                    self.model.partial_fit(self._x[at], self._labels[at], classes=every)
+            except UserWarning as warning:
+                if "interrupted by user" not in str(warning):
+                    raise
+                raise KeyboardInterrupt from None
 
     def portions(self, positions: Positions) -> Iterator[Positions]:
         step = max(1, MAX_MEASURED // max(self._x.shape[1], self._classes))
@@ -172,16 +178,3 @@ class Estimator(Training):
 
     def accuracy(self, x: NDArray[Any], y: NDArray[np.int64]) -> float:
         return float((logits_of(self.model, x).argmax(axis=1) == y).mean())
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the training: MLPClassifier swallows it, warns and goes on half-trained."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="Training interrupted by user")
-        try:
-            yield
-        except UserWarning as warning:
-            if "interrupted by user" not in str(warning):
-                raise
-            raise KeyboardInterrupt from None

@@ -159,11 +159,7 @@ def _hashes(x: NDArray[Any]) -> NDArray[np.uint64]:
     step = max(1, _AT_ONCE // flat.shape[1])
     for a in range(0, len(flat), step):
         single = flat[a : a + step].astype(np.float32, order="C") + np.float32(0)  # so that -0 is 0
-        out[a : a + step] = _mix(single.view(np.uint32)) @ salt
+        # Every bit of a word moved into every other place: floats end in many zeros.
+        mixed = single.view(np.uint32).astype(np.uint64) * _MIXED
+        out[a : a + step] = ((mixed ^ (mixed >> np.uint64(29))) * _MIXED) @ salt
     return out
-
-
-def _mix(bits: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Every bit of a word moved into every other place: floats end in many zeros."""
-    mixed = bits.astype(np.uint64) * _MIXED
-    return (mixed ^ (mixed >> np.uint64(29))) * _MIXED
