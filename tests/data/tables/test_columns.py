@@ -13,6 +13,7 @@ from pyarrow.csv import write_csv
 from scipy.sparse import csr_array
 
 from dris.core.errors import InputError
+from dris.data.outputs import show_rows
 from dris.data.reader import read_data
 from dris.data.tables.written import parse_dates, parse_numbers
 
@@ -401,10 +402,11 @@ def test_all_problems_of_a_file_are_one_message(tmp_path):
 
 
 def test_a_file_without_a_header_is_read_by_counting_its_columns(tmp_path):
-    (tmp_path / "a.tsv").write_text("ham\t1.5\nspam\t2.5\nham\t3.5\n", encoding="utf-8")
+    (tmp_path / "a.tsv").write_text("ham\t2\nspam\t2.5\nham\t3.5\n", encoding="utf-8")
     data = read_data(tmp_path / "a.tsv", label="1")
     assert data.classes == ("ham", "spam")
-    assert data.x.ravel().tolist() == [1.5, 2.5, 3.5]
+    assert data.x.ravel().tolist() == [2, 2.5, 3.5]
+    assert show_rows(data, np.array([0])) == {"2": ["2"]}
     with pytest.raises(InputError, match="of a file without a header, count the columns"):
         read_data(tmp_path / "a.tsv", label="kind")
 

@@ -89,7 +89,21 @@ def open_csv(
     files: Sequence[Path], *, as_text: Sequence[str] = (), encoding: str | None = None
 ) -> Rows:
     """The rows of files with one header; columns in `as_text` stay text, empty cells missing."""
-    layout = csv_layout(files, as_text, encoding)
+    return _rows(csv_layout(files, as_text, encoding), as_text)
+
+
+def show_csv(data: LabelledData) -> Rows:
+    """The rows with every cell as it is written."""
+    layout = _layout_of(data)
+    return _rows(layout, layout.columns)
+
+
+def _layout_of(data: LabelledData) -> "CsvLayout":
+    files, read = data.origin.files, data.origin.reading
+    return csv_layout(files, read.get("annotators") or [data.origin.label], read.get("encoding"))
+
+
+def _rows(layout: "CsvLayout", as_text: Sequence[str]) -> Rows:
     as_text = [name for name in as_text if name in layout.columns]
     decimal_comma, grouped = layout.number_style(as_text)
     as_text += grouped
@@ -109,12 +123,6 @@ def open_csv(
         decimal_comma=decimal_comma,
         notes=(note,) if odd else (),
     )
-
-
-def show_csv(data: LabelledData) -> Rows:
-    """The rows with every cell as it is written."""
-    origin = data.origin
-    return open_csv(origin.files, as_text=origin.columns, encoding=origin.reading.get("encoding"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,9 +370,8 @@ def _cells(batch: Any, *names: str) -> Any:
 
 def write_csv(data: LabelledData, change: Change, path: Path) -> None:
     """Write kept records byte by byte; only a changed or an added cell is written anew."""
-    files, read = data.origin.files, data.origin.reading
-    layout = csv_layout(files, read.get("annotators") or [data.origin.label], read.get("encoding"))
-    with path.open("x", encoding=layout.texts[files[0]].encoding, newline="") as out:
+    layout = _layout_of(data)
+    with path.open("x", encoding=layout.texts[layout.files[0]].encoding, newline="") as out:
         out.writelines(_changed_records(data, change, layout))
 
 
