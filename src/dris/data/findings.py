@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dris.core.checks.neighbours import MAX_EXACT_ROWS, nearest_rows
 from dris.core.errors import parameter
 from dris.data.files import listed, one_line
 from dris.data.labelled import Feature, LabelFinding, LabelledData, Leak, Value, spelling_of
@@ -42,6 +43,8 @@ _JOINT_BINS = 8
 _SCREENED = 1000  # rows by which the pair or triple is found
 _MIN_TOLD = 0.8  # by bins of values, before a tree is asked
 _OTHERS = (0.05, 0.9)  # what the other columns tell where a leak is
+MIN_UNITS, MIN_SHARED = 50, 0.9  # values, and near pairs of rows that share one: it names groups
+_COMPARED = 4000  # rows of whole groups, of which each is compared with the others
 _OF_A_CLASS = 20  # texts at least: of fewer, an honest word may be in all
 _WORD = re.compile(r"[^\W_]+")
 
@@ -287,6 +290,39 @@ def leaks_in(
             few = many <= min(_BINS, MAX_VALUES_PER_CLASS * classes)
             leaks.append(Leak(feature.column, share, few and share >= MIN_LEFT_OUT))
     return leaks or [Leak(name, 1.0, True) for name in one_hot_label(pairs, some, classes)]
+
+
+def unnamed_groups(
+    x: NDArray[np.float32],
+    features: Sequence[Feature],
+    codes: Mapping[str, NDArray[np.int32]],
+    keys: NDArray[np.uint64],
+) -> list[str]:
+    """Columns of words that name groups whatever their name says, as those of patients do.
+
+    Several rows share each of many values, and the row that is nearest by its numbers nearly
+    always has the same one. Exact copies, which share all values, count once.
+    """
+    numbers = np.repeat(
+        [f.how in ("number", "vector") for f in features], [*(f.width for f in features)]
+    )
+    _, first = np.unique(keys, return_index=True)
+    found = []
+    for name, column in codes.items():
+        values, own = np.unique(column[first], return_inverse=True)
+        if not MIN_UNITS <= len(values) <= len(first) // 2 or not numbers.any():
+            continue
+        least = np.full(len(values), np.iinfo(np.uint64).max)  # draws groups in any order of rows
+        np.minimum.at(least, own, keys[first])
+        drawn = np.argsort(least)
+        drawn = drawn[: np.searchsorted(np.cumsum(np.bincount(own)[drawn]), _COMPARED) + 1]
+        rows = np.flatnonzero(np.isin(own, drawn))[:MAX_EXACT_ROWS]
+        table = x[first[rows]][:, numbers]
+        table = (table - table.mean(axis=0)) / np.maximum(table.std(axis=0), 1e-9)
+        near, _ = nearest_rows(table.astype(np.float32), 1, rng=np.random.default_rng(0))
+        if (own[rows][near[:, 0]] == own[rows]).mean() >= MIN_SHARED:
+            found.append(name)
+    return found
 
 
 def one_hot_label(

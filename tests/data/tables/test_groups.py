@@ -118,3 +118,29 @@ def test_groups_that_cannot_be_are_refused(group, words):
     table, _ = frame(patient=text, one=lambda who: 1)
     with pytest.raises(InputError, match=words):
         read_data(table, group=group)
+
+
+def owners(near, n=2000, each=10, seed=0):
+    """Rows of owners that resemble each other, or do not, in a column whose name says nothing."""
+    rng = np.random.default_rng(seed)
+    who = rng.permutation(n) // each
+    centre = rng.normal(size=(n // each, 4))
+    x = centre[who] + (0.1 if near else 3.0) * rng.normal(size=(n, 4))
+    y = (x[:, 0] + rng.normal(size=n) > 0).astype(int)
+    table = {f"x{i}": x[:, i] for i in range(4)}
+    return table | {"owner": [f"B{w:03d}" for w in who], "label": y}
+
+
+def test_rows_that_resemble_their_owners_others_are_named_as_a_group_whatever_the_name():
+    data = read_data(owners(near=True))
+    assert [(leak.column, leak.shared) for leak in data.leaks] == [("owner", True)]
+    assert any(note.startswith("owner: several rows share") for note in data.notes)
+    assert read_data(owners(near=False)).leaks == ()
+    assert read_data(owners(near=True), group="owner").leaks == ()
+
+
+def test_copies_and_a_place_that_other_columns_name_too_are_no_groups():
+    table = owners(near=False)
+    table |= {"street": table["owner"], "town": [f"T{int(w[1:]) // 2}" for w in table["owner"]]}
+    twice = {name: [*column, *column] for name, column in table.items()}
+    assert read_data(table).leaks == read_data(twice).leaks == ()

@@ -15,7 +15,7 @@ from dris.core.errors import InputError, Problems
 from dris.core.noise.annotators import Answers, find_consensus
 from dris.core.validate import check_ids
 from dris.data.files import listed, one_line, reading
-from dris.data.findings import leaks_in, merge_spellings, telltale_words
+from dris.data.findings import leaks_in, merge_spellings, telltale_words, unnamed_groups
 from dris.data.labelled import (
     INDEX_COLUMNS,
     LabelledData,
@@ -355,6 +355,9 @@ def _drop_leaks(marks: LabelledData, encoded: Encoded, options: ReadOptions) -> 
     codes = {name: values[some] for name, values in encoded.codes.items()}
     given = marks.labels[some]
     leaks = leaks_in(x[some], features, codes, given, len(marks.classes), encoded.keys[some])
+    if marks.groups is None and not leaks:
+        groups = unnamed_groups(x[some], features, codes, encoded.keys[some])
+        leaks += [Leak(name, 1.0, False, shared=True) for name in groups]
     if options.features is not None:
         leaks = [replace(leak, left_out=False) for leak in leaks]
     gone = {leak.column for leak in leaks if leak.left_out}
