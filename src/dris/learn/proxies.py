@@ -78,8 +78,7 @@ def train_proxies(
             models that trained on the example, and those of `.out_of_fold` come from the one that
             did not. Equal rows share a fold.
         patience: Stop when the held-out loss was not lowered for so many epochs, with
-            scored_epoch="held_out". Stacked proxies stop together, by the loss of all; every other
-            model by its own, and the epochs are kept that all have.
+            scored_epoch="held_out". Stacked proxies stop together, every other model by its own.
         record: "all" keeps every epoch in eval mode; "scored" only the scored one, with AUM and
             forgetting added up in O(K·N) memory, by a network from its training batches;
             "snapshot" the scored epoch alone, of stacked models, which is cheapest.

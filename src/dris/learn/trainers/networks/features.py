@@ -60,9 +60,6 @@ def extract_features(
             weights, and the kind of device; an edited `forward` is not noticed.
         progress: Called with (examples done, examples in all).
         mark: A hash of the data for the store, where there is one already.
-
-    >>> extract_features(nn.Flatten(), np.ones((2, 3, 1, 2), dtype=np.uint8)).tolist()
-    [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]]
     """
     check_count(batch_size, "batch_size", at_least=1)
     data = check_inputs(x)
