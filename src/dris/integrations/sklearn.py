@@ -36,7 +36,21 @@ from dris.pipeline.wording import ALL_KEPT, EVERYTHING
 HOW = ("drop", "weights", "importance")  # what becomes of a choice when a classifier fits
 
 
-class RobustSelector(BaseEstimator):
+class _Light(BaseEstimator):
+    """Pickled without the features and dynamics, which may be gigabytes."""
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        decision = state.get("decision_")
+        if decision is None:
+            return state
+        bare = np.zeros((len(decision), 0), dtype=np.float32)
+        small = replace(decision, data=replace(decision.data, x=bare, features=()), ensemble=None)
+        vars(small)["neighbours"] = decision.neighbours  # told from the features
+        return {**state, "decision_": small}
+
+
+class RobustSelector(_Light):
     """Choose which examples to train on, as `dris.clean` and `dris.prune` do.
 
     Of fewer than 50 examples, or 200 and a share to keep, everything is kept, with a warning.
@@ -155,9 +169,6 @@ class RobustSelector(BaseEstimator):
         kept = np.flatnonzero(self.fit(X, y).kept_)
         return _rows(X, kept), _rows(y, kept)
 
-    def __getstate__(self) -> Any:
-        return _without_data(super().__getstate__())
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -184,7 +195,7 @@ def _delegate(method: str) -> Any:
     return available_if(_has(method))(call)
 
 
-class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, _Light):
     """Fit a classifier on the examples that `RobustSelector` keeps, or weights.
 
     Its options and attributes are the same here. The estimator sees X as it was given.
@@ -284,9 +295,6 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self.estimator_.score(X, y, **weights)  # type: ignore[no-any-return]
 
-    def __getstate__(self) -> Any:
-        return _without_data(super().__getstate__())
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if is_classifier(self.estimator):
@@ -318,14 +326,3 @@ def _rows(values: Any, kept: NDArray[np.int64]) -> Any:
         return values.tocsr()[kept]
     frame = hasattr(values, "columns") or hasattr(values, "to_frame")
     return _safe_indexing(values if frame else np.asarray(values), kept)
-
-
-def _without_data(state: dict[str, Any]) -> dict[str, Any]:
-    """Drop the features and dynamics from what is pickled: they may be gigabytes."""
-    decision = state.get("decision_")
-    if decision is None:
-        return state
-    bare = np.zeros((len(decision), 0), dtype=np.float32)
-    small = replace(decision, data=replace(decision.data, x=bare, features=()), ensemble=None)
-    vars(small)["neighbours"] = decision.neighbours  # told from the features
-    return {**state, "decision_": small}
