@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 from textwrap import indent
 
 from experiments.dris_internals import MANIFEST, temporary_folder
@@ -25,6 +26,9 @@ from experiments.results.statistics import mean_std
 from experiments.results.tally import INDEX, count_outcomes, outcome_words, write_index
 from experiments.rules import title_of
 from experiments.scales import SCALES
+from experiments.studies.clean import read_cells
+from experiments.studies.clean_runs import Runs, dropped, gains, suspects
+from experiments.studies.clean_sets import SETS
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"cpu": "reproduction", "mid": "mid", "paper": "paper"}
@@ -163,11 +167,30 @@ def _memorised(root: Path) -> str:
     return f"Random's target memorises, of its wrong labels, {'; '.join(told)}."
 
 
+def _clean(root: Path) -> str:
+    """What `dris clean` came to on sets that nothing had been run on."""
+    runs = Runs(read_cells(root / "results/records/clean.jsonl").values())
+    fresh = runs.where(lambda name, _: not (SETS[name].chose or SETS[name].seen))
+    above = [fmean(pair[k] for pair in gains(fresh, "clean").values()) for k in (0, 1)]
+    clean = [dropped(arms["clean"]) for (_, noise, _), arms in fresh.by.items() if noise == "none"]
+    expected, wrong, size = suspects(fresh)
+    noises, seeds = ({key[k] for key in fresh.by} for k in (1, 2))
+    return (
+        f"On {len(fresh.sets())} data sets that nothing had been run on ({len(noises) - 1} kinds "
+        f"of noise and none, n = {len(seeds)}) targets trained on what `clean` keeps are on "
+        f"average {above[0]:+.1f} points above those trained on everything, and {above[1]:+.1f} "
+        "above the best of three cleanlab models, picked with the truth at hand. Of clean data it "
+        f"drops {fmean(clean):.2f} %. Of its suspects {100 * wrong / size:.0f} % are wrong; it "
+        f"expects {100 * expected / size:.0f} %."
+    )
+
+
 _HEADLINE = ("random", "el2n", "aum", "rank_variance")
 BLOCKS: dict[str, Callable[[Path], str]] = {
     "mid-leads": _mid_leads,
     "mid-proxies": _mid_proxies,
     "memorised": _memorised,
     "headline": _headline,
+    "clean": _clean,
     "questions": lambda root: questions(),
 }

@@ -121,7 +121,7 @@ def run(file: Path, cases: Iterable[Case], arms: Sequence[str] | None) -> None:
                     cell = measured(arm, case, problem, test, done)
                     cell["commit"] = commit
                     done[keys[arm]] = cell
-                    with file.open("a", encoding="utf-8") as out:
+                    with part_of(file, case.set).open("a", encoding="utf-8") as out:
                         out.write(json.dumps(cell) + "\n")
                     print(*keys[arm], cell["accuracy"], flush=True)
 
@@ -164,10 +164,15 @@ def finished(cell: Cell | None, commit: str) -> bool:
     return cell is not None and (cell["arm"] not in OURS or cell["commit"] == commit)
 
 
+def part_of(file: Path, name: str) -> Path:
+    """Where the cells of a set stand: those of sets that had been run before, in a file beside."""
+    return file.with_stem(f"{file.stem}-seen") if name in SETS and SETS[name].seen else file
+
+
 def read_cells(file: Path) -> dict[Key, Cell]:
     """The cells of the records by set, noise, seed and arm; the last of a key counts."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    made = [json.loads(line) for line in lines]
+    files = (one for one in (file, file.with_stem(f"{file.stem}-seen")) if one.is_file())
+    made = [json.loads(line) for one in files for line in one.read_text("utf-8").splitlines()]
     return {(c["set"], c["noise"], c["seed"], c["arm"]): c for c in made}
 
 

@@ -72,7 +72,9 @@ def clean_page(cells: Sequence[Cell], earlier: Sequence[Cell], images: Path) -> 
             "Targets: logistic regression, a hidden layer, boosted trees (up to 25 classes); test "
             "accuracy on true labels. cleanlab with its default filter on 5-fold probabilities of "
             "each of three models; its best is picked with the truth at hand. Written by "
-            "`python -m experiments clean`; [every cell](records/clean.jsonl).\n",
+            "`python -m experiments clean`; every cell: [of sets that nothing had been run on]"
+            "(records/clean.jsonl), [of the others](records/clean-seen.jsonl). What later commits "
+            "decide on a few sets is held the same by `tests/golden`.\n",
             "## The answer, on sets that nothing had been run on\n",
             answer(fresh),
             "## On sets that an earlier version had been run on\n",
