@@ -178,7 +178,7 @@ def _clean(root: Path) -> str:
     return (
         f"On {len(fresh.sets())} data sets that nothing had been run on ({len(noises) - 1} kinds "
         f"of noise and none, n = {len(seeds)}) targets trained on what `clean` keeps are on "
-        f"average {above[0]:+.1f} points above those trained on everything, and {above[1]:+.1f} "
+        f"average {above[0]:.1f} points above those trained on everything, and {above[1]:.1f} "
         "above the best of three cleanlab models, picked with the truth at hand. Of clean data it "
         f"drops {fmean(clean):.2f} %. Of its suspects {100 * wrong / size:.0f} % are wrong; it "
         f"expects {100 * expected / size:.0f} %."
