@@ -117,9 +117,6 @@ def _key(x: Any, y: Any, fold: Any, classes: int, seed: int) -> dict[str, Any]:
     }
 
 
-# -- folds inside folds ----------------------------------------------------------------------------
-
-
 def nested_heads(
     x: Any,
     labels: NDArray[np.int64],

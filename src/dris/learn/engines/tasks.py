@@ -82,8 +82,6 @@ def devices_of(device: str) -> list[str]:
     return [device] if ":" in device else [f"cuda:{i}" for i in range(count)]
 
 
-# -- tasks -----------------------------------------------------------------------------------------
-
 MAX_SECONDS_TO_ANSWER = 5.0  # Ray itself would try for minutes
 _CLIENT = "ray://"
 _log = logging.getLogger("dris.run")
