@@ -1,6 +1,5 @@
 """The pages about cleaning say what was recorded, and the noise is what it says."""
 
-import json
 import re
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.studies import clean_noise
+from experiments.studies.clean import read_cells
 from experiments.studies.clean_page import answer, clean_page, natural_page
 from experiments.studies.clean_runs import Runs, checks, gains
 from experiments.studies.clean_sets import SETS
@@ -35,8 +35,7 @@ def numbers(text):
 
 
 def read(name):
-    text = (RESULTS / "records" / f"{name}.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return list(read_cells(RESULTS / "records" / f"{name}.jsonl").values())
 
 
 @pytest.mark.parametrize("name", ["clean", "natural"])
