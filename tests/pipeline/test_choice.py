@@ -342,6 +342,19 @@ def test_a_class_at_exactly_half_of_its_share_neither_gets_nor_gives():
     assert topped(kept, True) == ([15, 22, 23], [0, 1, 2], (both,))
 
 
+@pytest.mark.parametrize(("count", "more"), [(12, ""), (13, "… (1 more)"), (500, "… (488 more)")])
+def test_of_many_classes_that_would_fall_short_a_dozen_are_named(count, more):
+    labels = np.repeat([*range(count), count], [*[4] * count, 8 * count])
+    loss = np.ones((2, len(labels)))
+    dynamics = Dynamics.from_arrays(loss=loss, margin=loss + 1, labels=labels)
+    classes = tuple(f"c{i}" for i in range(count + 1))
+    data = LabelledData.of(np.zeros((len(labels), 1)), labels, classes=classes)
+    _, (note,) = _with_every_class(import_dynamics(data, dynamics), labels == count, fixed=False)
+    assert more in note
+    assert len(note) < 200
+    assert ("…" in note) == bool(more)
+
+
 @pytest.mark.parametrize(("suspects", "unfit"), [(0.049, False), (0.05, True)])
 def test_random_is_replaced_from_5_percent_suspects_labels_on(suspects, unfit):
     ensemble, _ = made_ensemble(apart=12.0)

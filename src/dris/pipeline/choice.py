@@ -18,6 +18,7 @@ from dris.core.select.rules import CLEAN, CLEAN_THEN_HARD, RECOMMENDED, Rule, ch
 from dris.core.streams import hashed_order
 from dris.core.subset import Subset, top_mask
 from dris.core.validate import count_of
+from dris.data.files import listed
 from dris.pipeline.ensemble import Ensemble
 from dris.pipeline.wording import EVERYTHING
 
@@ -93,7 +94,7 @@ def choose_rows(
     labels = ensemble.data.labels
     gone = np.setdiff1d(labels, labels[kept])
     if gone.size:
-        names = ", ".join(ensemble.data.names[label] for label in gone)
+        names = listed([ensemble.data.names[label] for label in gone])
         notes = (*notes, f"no example of {names} is kept")
     leaks = [leak.column for leak in ensemble.data.leaks if not leak.left_out]
     if leaks:  # proxies agree with every given label then, planted ones aside
@@ -208,7 +209,7 @@ def _with_every_class(
         surplus = min(int(mask.sum()) - size, above.size)
         worst = top_mask(-margin[above], surplus, seed=seed, ids=ids[above])
         mask[above[worst]] = False
-    names = ", ".join(ensemble.data.names[label] for label in short)
+    names = listed([ensemble.data.names[label] for label in short])
     note = f"classes {names} would fall below half of their share and keep their cleanest"
     if short.size == 1:
         note = f"class {names} would fall below half of its share and keeps its cleanest"
