@@ -205,7 +205,7 @@ def test_easy_data_with_suspects_loses_those():
     assert decision.judgement.rule == "random"  # no example is contested
     assert decision.rule == "aum_mean"
     (note,) = decision.notes
-    assert "10%" in note
+    assert "10 %" in note
     assert not wrong[decision.kept].any()
     named = decide_by(ensemble, keep=1.0, rule="random")
     assert named.rule == "random"

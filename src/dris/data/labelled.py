@@ -121,7 +121,7 @@ class Leak:
             some = ", ".join(map(repr, self.words[:6])) + ", …" * (len(self.words) > 6)
             told = f"the given label in words ({some}), wrong ones included"
             return f"column {self.column!r} says {told}, and they are {then}"
-        what = "repeats" if self.share >= 0.9995 else f"tells {self.share:.1%} of"
+        what = "repeats" if self.share >= 0.9995 else f"tells {100 * self.share:.1f} % of"
         return f"column {self.column!r} {what} {told}, and is {then}"
 
 

@@ -176,7 +176,7 @@ def _unfit(ensemble: Ensemble, judgement: Judgement, unsuspected: float) -> str 
             have = ensemble.canaries[0].choosing.size
             return f"only {passed} examples pass a gate set by {have} canaries"
     if judgement.rule == "random" and judgement.suspect_share >= FEW_SUSPECTS:
-        share = f"{judgement.suspect_share:.0%}"
+        share = f"{100 * judgement.suspect_share:.0f} %"
         return f"the proxies agree on every example, yet {share} of the labels are suspects"
     return None
 

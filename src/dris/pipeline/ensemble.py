@@ -338,7 +338,7 @@ def train_ensemble(
     right = ensemble.held_out_accuracy
     if features is not None and right is not None and right < MIN_PICTURE_ACCURACY:
         note = (
-            f"the proxies predict {right:.0%} of the labels of pictures that they did not train "
+            f"the proxies predict {100 * right:.0f} % of the labels of pictures they did not train "
             "on, so many suspects are right: look at the list before you drop anything"
         )
         ensemble = replace(ensemble, notes=(*notes, note))

@@ -102,8 +102,8 @@ def import_probabilities(
     right = float((p.argmax(axis=1) == data.labels).mean())
     if right < 1 / len(data.classes):
         notes.append(
-            f"they predict {right:.0%} of the labels, fewer than by chance: are the columns in the "
-            f"order of the classes {listed(list(data.names))}?"
+            f"they predict {100 * right:.0f} % of the labels, fewer than by chance: are columns "
+            f"in the order of the classes {listed(list(data.names))}?"
         )
     return replace(ensemble, notes=(*data.notes, *notes))
 

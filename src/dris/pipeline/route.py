@@ -180,7 +180,7 @@ def _fix(decision: Decision, ensemble: Ensemble) -> Decision:
     labels = np.array(decision.data.labels)
     which = np.flatnonzero(suspects.dropped & (suspects.p_suggested >= MIN_FIX_PROBABILITY))
     if not which.size:
-        note = f"no label was changed: no suggestion is {MIN_FIX_PROBABILITY:.0%} sure"
+        note = f"no label was changed: no suggestion is {100 * MIN_FIX_PROBABILITY:.0f} % sure"
         return replace(decision, fixed=labels, notes=(*decision.notes, note))
     at = suspects.positions[which]
     labels[at] = suspects.suggested[which]

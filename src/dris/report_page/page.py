@@ -464,7 +464,9 @@ def histogram(page: Page) -> Chart:
     rest, marked = (_shares(page.rank_variance[m], top) for m in (~canary, canary))
     beyond = float((page.rank_variance > top).mean())
     label = (
-        f"rank variance ({beyond:.1%} lie beyond, in the last bar)" if beyond else "rank variance"
+        f"rank variance ({100 * beyond:.1f} % lie beyond, in the last bar)"
+        if beyond
+        else "rank variance"
     )
     x = Axis(label, top)
     y = _upright("share of the group", max(float(rest.max()), float(marked.max()), 0.01))
@@ -483,7 +485,10 @@ def histogram(page: Page) -> Chart:
         lines.append((" ".join([*points, f"{x.at(top)},{base}"]), "canary"))
     quantiles = (0.1, 0.25, 0.5, 0.75, 0.9)
     table = [
-        (f"{q:.0%} lie below", *(_quantile(page.rank_variance[m], q) for m in (~canary, canary)))
+        (
+            f"{100 * q:.0f} % lie below",
+            *(_quantile(page.rank_variance[m], q) for m in (~canary, canary)),
+        )
         for q in quantiles
     ]
     return Chart(x, y, ("", "examples", "canaries"), table, bars=bars, lines=lines)
@@ -497,7 +502,10 @@ def contamination(page: Page) -> Chart | None:
     x = Axis("keep fraction α", 1.0, percent=True)
     y = _upright("wrong labels, at most", max(*(limit for _, limit in pairs), 0.02) * 1.05)
     sizes = (f"{int(s.kept.sum()):,}" for s in page.steps if s.limit is not None)
-    table = [(f"{f:.0%}", size, f"{v:.1%}") for (f, v), size in zip(pairs, sizes, strict=True)]
+    table = [
+        (f"{100 * f:.0f} %", size, f"{100 * v:.1f} %")
+        for (f, v), size in zip(pairs, sizes, strict=True)
+    ]
     dots = [(x.at(f), y.at(v), "limit") for f, v in pairs]
     lines = [(_path(x, y, pairs), "limit")]
     return Chart(x, y, ("keep", "examples", "at most"), table, lines=lines, dots=dots)
@@ -535,7 +543,7 @@ def reliability(page: Page) -> Reliability | None:
         stated = float(given[there].mean())
         measured = min(1.0, rate.likely * caught / len(flipped) / float(there.mean()))
         dots.append((x.at(stated), y.at(measured), "raw"))
-        bin_ = f"{low:.0%}–{high:.0%}".replace("%", " %")
+        bin_ = f"{100 * low:.0f} %–{100 * high:.0f} %"
         numbers = (f"{100 * stated:.1f} %", f"{100 * measured:.1f} %", f"{caught:,}")
         table.append((bin_, f"{int(there.sum()):,}", *numbers))
     header = ("P(wrong)", "labels", "stated", "by canaries", "canaries")

@@ -177,7 +177,7 @@ def test_every_regime_has_a_rule_and_a_reason_of_its_own():
     reasons = set()
     for failing, rule, word in (
         ({"suspect_share": 0.01}, "rank_variance", "nothing to drop"),
-        ({"suspect_share": 0.1}, "gated", "about 10%"),
+        ({"suspect_share": 0.1}, "gated", "about 10 %"),
         ({"suspect_share": 0.4}, "gated", "reject"),
         ({"natural": True}, "gated", "natural noise"),
         ({"inversion": True}, "gated", "collects"),

@@ -105,7 +105,7 @@ def corruption_limit(
         at_most=share,
         conditions=(
             *conditions(canaries.kind),
-            f"no more than {share:.0%} of the given labels are wrong",
+            f"no more than {100 * share:.0f} % of the given labels are wrong",
         ),
     )
 

@@ -113,7 +113,9 @@ def rank_concentration(ranks: Floats, planted: Mask) -> Check:
     if (few := _too_few(name, planted)) is not None:
         return few
     number = float((ranks[:, planted] >= 0.5).mean())
-    reason = f"{number:.0%} of the canaries' ranks are in the upper half, where wrong labels belong"
+    reason = (
+        f"{100 * number:.0f} % of the canaries' ranks are in the upper half, where errors belong"
+    )
     return _at_least(name, number, UPPER_HALF, reason)
 
 
@@ -121,7 +123,7 @@ def rank_spread(variance: Floats, planted: Mask) -> Check:
     """Assumption 3: the share of examples whose rank moves between proxies; larger is better."""
     number = float((np.sqrt(variance[~planted]) >= MOVES).mean())
     reason = (
-        f"the rank of {number:.0%} of the examples moves by {MOVES} or more between proxies; "
+        f"the rank of {100 * number:.0f} % of examples moves by {MOVES} or more between proxies; "
         "with copies of one proxy none would"
     )
     return _at_least("proxies disagree somewhere (assumption 3)", number, MOVING, reason)
@@ -135,7 +137,7 @@ def enough_boundary(variance: Floats, planted: Mask, keep: float) -> Check:
     bulk = np.quantile(variance[planted], 1 - TRIM, method="lower")
     number = float((variance[~planted] > bulk).mean())
     reason = (
-        f"the ranks of {number:.0%} of the examples vary more than those of nine in ten canaries; "
+        f"the ranks of {100 * number:.0f} % of examples vary more than nine in ten canaries; "
         "Theorem 1 (iii) asks for the keep fraction α"
     )
     return _at_least(name, number, keep, reason)
@@ -163,7 +165,7 @@ def disagreement_matters(correct: NDArray[np.bool_], planted: Mask) -> Check:
     right = correct[:, :, ~planted]
     number = float((right.any(axis=(0, 1)) & ~right.all(axis=(0, 1))).mean())
     reason = (
-        f"{number:.1%} of the examples were right for one proxy or epoch and wrong for another; "
+        f"{100 * number:.1f} % of examples were right for one proxy or epoch, wrong for another; "
         "on data that is too easy none is"
     )
     return _at_least("proxies disagree on some labels", number, CONTESTED, reason)
@@ -300,7 +302,9 @@ def noise_like_planted(
     reason += "leave none; audit a random sample"
     if number >= MORE_PLAUSIBLE and p <= level:
         outcome = "fails"
-        reason = f"{share:.0%} of the labels are suspects, and models find them more plausible "
+        reason = (
+            f"{100 * share:.0f} % of the labels are suspects, and models find them more plausible "
+        )
         reason += f"than canaries {test}: natural noise, or hard examples"
     return Check(name, outcome, number, MORE_PLAUSIBLE, reason)
 
@@ -338,7 +342,7 @@ def _compare(
     if (few := _too_few(name, suspects & planted)) is not None:
         return few
     if share < FEW_SUSPECTS or others.size == 0:
-        reason = f"only {share:.1%} of the other labels are suspects: too few to compare"
+        reason = f"only {100 * share:.1f} % of the other labels are suspects: too few to compare"
         return Check(name, "cannot tell", share, FEW_SUSPECTS, reason)
     both = np.r_[others, known]
     number = auroc(both, np.arange(both.size) < others.size)

@@ -143,7 +143,7 @@ def _compare_kinds(dynamics: Dynamics, kinds: Sequence[Canaries], level: float) 
 
 def _recommend(dynamics: Dynamics, choosing: Mask, results: CheckResults) -> tuple[RuleName, str]:
     """The rule that fits the regime, and why."""
-    about = f"about {results.suspect_share:.0%} of the labels are suspects"
+    about = f"about {100 * results.suspect_share:.0f} % of the labels are suspects"
     need, have = canaries_needed(), int(choosing.sum())
     folds = dynamics.out_of_fold is not None
     # Out of fold it takes proxies that know something, not proxies that differ.
