@@ -366,13 +366,6 @@ def test_rank_refuses_scratch_space_that_others_made(here):
         assert bytes_below(here) == before
 
 
-def test_the_data_survives_force_in_a_real_process(here):
-    before = bytes_below(here)
-    words = f"audit draw data.csv {COLUMNS} --n 3 --out data.csv --force"
-    done = subprocess_dris(words, here)
-    assert broken((done.returncode, done.stdout, done.stderr), before, here) == []
-
-
 @pytest.mark.parametrize("name", ["audit draw", "weights", "corrupt"])
 def test_a_writer_that_refuses_nothing_is_caught(name, dris, here, monkeypatch):
     monkeypatch.setattr(Writer, "refusal", lambda *_: None)

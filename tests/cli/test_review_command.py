@@ -136,8 +136,7 @@ def test_it_serves_once_the_address_was_told_and_names_the_way_to_go_on(dris, he
         told.update(how)
         tell("http://127.0.0.1:1/token/")
         session.answer("ana", int(session.worklist.positions[0]), "right")
-        told["file"], told["done"] = finish.write()
-        told["again"] = finish.decide_again(told["file"], told["done"])
+        told["done"] = finish(True)
 
     monkeypatch.setattr(review, "serve_review", served)
     for module in ("starlette", "uvicorn"):
@@ -147,6 +146,6 @@ def test_it_serves_once_the_address_was_told_and_names_the_way_to_go_on(dris, he
     assert "open http://127.0.0.1:1/token/" in printed
     assert "go on: dris" in printed
     assert (told["port"], told["open_browser"], told["who"]) == (8123, False, "ana")
-    assert told["done"].trusted == 1
+    assert told["done"]["trusted"] == 1
     assert (here / "o/corrected.csv").is_file()
-    assert told["again"][-1].endswith("o/again/report.html")
+    assert told["done"]["again"][-1].endswith("o/again/report.html")

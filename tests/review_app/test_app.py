@@ -13,7 +13,7 @@ from dris.data.reader import read_data
 from dris.data.writer import Writer
 from dris.review_app.journal import Journal
 from dris.review_app.review import listen_on
-from dris.review_app.session import Finish, ReviewSession
+from dris.review_app.session import ReviewSession
 from dris.review_app.worklist import worklist_of
 from made_review import made_decision, made_session
 
@@ -79,11 +79,11 @@ def session(tmp_path):
 def ask(session, tmp_path):
     from dris.review_app.app import review_app
 
-    def write():
+    def finish(again):
         path = tmp_path / "corrected.csv"
-        return path, session.write_corrected(path, trusted=None, writer=Writer(force=True))
+        done = session.write_corrected(path, trusted=None, writer=Writer(force=True))
+        return {"corrected": done.corrected, "again": again}
 
-    finish = Finish(write, lambda path, done: ["found nothing more"])
     return Asked(review_app(session, title="animals", who="ana", token=TOKEN, finish=finish))
 
 
@@ -146,8 +146,6 @@ def test_only_this_machine_can_be_listened_on():
         assert one.getsockname()[0] == "127.0.0.1"
         with pytest.raises(InputError, match="is not available"):
             listen_on(one.getsockname()[1])
-    with pytest.raises(InputError, match="65535"):
-        listen_on(70_000)
 
 
 def test_an_answer_moves_the_counts_and_is_in_the_file(ask, session):
@@ -225,14 +223,12 @@ def test_cards_search_and_similar_examples(ask):
     assert ask.json("/similar?at=5") != []
 
 
-def test_finish_writes_a_new_file_and_decides_again_where_that_is_wished(ask, session, tmp_path):
+def test_finish_writes_a_new_file_and_asks_to_decide_again_where_that_is_wished(ask, session):
     at = int(session.worklist.suspects[0])
     ask.json("/answer", sent={"at": [at], "answer": "wrong", "label": [1]})
     done = ask.json("/finish", sent={"again": True})
-    assert done["corrected"] == 1
-    assert done["again"] == ["found nothing more"]
-    assert (tmp_path / "corrected.csv").is_file()
-    assert ask.json("/finish", sent={})["again"] is None
+    assert done == {"corrected": 1, "again": True}
+    assert ask.json("/finish", sent={})["again"] is False
 
 
 @pytest.mark.parametrize("kind", ["csv", "label-studio", "argilla"])
@@ -257,9 +253,7 @@ def test_pictures_come_from_the_datas_own_folder_and_are_made_anew(tmp_path):
     made = worklist_of(made_decision(data, suspects=4), sample=2)
     with Journal(tmp_path / "a.jsonl", lambda: made) as journal:
         session = ReviewSession(data, journal)
-        finish = Finish(lambda: (_ for _ in ()).throw(InputError("no")))
-        app = review_app(session, title="t", who="ana", token=TOKEN, finish=finish)
-        ask = Asked(app)
+        ask = Asked(review_app(session, title="t", who="ana", token=TOKEN, finish=None))
         status, body = ask("/picture/1/320")
         assert (status, ask.headers["content-type"]) == (200, "image/webp")
         assert body[:4] == b"RIFF"

@@ -141,9 +141,9 @@ def test_agreement_counts_what_both_saw_by_hand(answers, same, kappa):
         for who, kind in zip(("ana", "ben"), both, strict=False)
     ]
     (agreement,) = state_of(entries).agreements()
-    assert (agreement.first, agreement.second, agreement.same) == ("ana", "ben", same)
-    assert agreement.both == sum(len(both) == 2 for both in answers)
-    assert agreement.kappa == pytest.approx(kappa)
+    both = sum(len(one) == 2 for one in answers)
+    counts = {"first": "ana", "second": "ben", "both": both, "same": same}
+    assert agreement == {**counts, "kappa": pytest.approx(kappa)}
 
 
 def test_a_cell_holds_the_suspects_of_its_two_labels_and_a_sample_of_twenty():

@@ -107,12 +107,12 @@ class PanelledHelp(TyperCommand):
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """Write what the command does; every format that it reads, from the registry."""
-        if "FORMATS" in (self.help or ""):
+        if self.help and "FORMATS" in self.help:
             from dris.data.formats import FORMATS
 
             *first, last = (entry.title for entry in FORMATS)
             listed = f"DATA is {', '.join(first)} or {last}."
-            self.help = (self.help or "").replace("FORMATS", listed)
+            self.help = self.help.replace("FORMATS", listed)
         super().format_help_text(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -120,10 +120,9 @@ class PanelledHelp(TyperCommand):
         records = {
             str(p.name): line for p in self.get_params(ctx) if (line := p.get_help_record(ctx))
         }
-        sections = dict(sort_into(records, PANELS, _OWN))
         whole, named = ctx.meta["whole help"] or len(records) <= MAX_EXPLAINED, []
-        for title in (_OWN, *PANELS):
-            every = sections.get(title, [])
+        *panels, own = sort_into(records, PANELS, _OWN)  # --help is in no panel
+        for title, every in (own, *panels):
             shown = [name for name in every if whole or title == _OWN or name in _EVERYDAY]
             named += [records[name][0].split()[0] for name in every if name not in shown]
             if shown:
@@ -292,9 +291,9 @@ for verb in (data.clean, data.prune, data.weights):
 app.command()(data.rules)
 app.command()(takes(data.review, *READING, *data.REVIEWING, "out", "force", "as_json"))
 app.command()(takes(data.corrupt, *READING, "matrix", "seed", "force", "as_json"))
-app.command()(data.rank)
+app.command()(takes(data.rank, *data.RANKING))
 data.audit.command()(takes(data.draw, *READING, "seed", "force", "as_json"))
-data.audit.command()(data.read)
+data.audit.command()(takes(data.read, "as_json"))
 app.add_typer(data.audit, name="audit")
 for each in (app, data.audit):
     for command in each.registered_commands:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dris.cli import data_options as o
-from dris.cli.data_options import DataOptions, Run, again, flag, names_in, option, share
-from dris.cli.output import Output
+from dris.cli.data_options import DECIDING, DataOptions, Run, again, flag, names_in, option, share
 from dris.core.errors import InputError
 from dris.core.select.rule_parameters import PARAMETERS
 
@@ -49,7 +47,7 @@ def clean(
 
 
 _OF_WRITING = ("at_most", "skip_harm_check", "force", "verbose", "quiet")
-CHECKING = tuple(name for name in o.DECIDING if name not in _OF_WRITING)
+CHECKING = tuple(name for name in DECIDING if name not in _OF_WRITING)
 
 
 def check(
@@ -85,7 +83,9 @@ def _parameter(name: str, metavar: str | None = "X") -> object:
 
 def prune(
     options: DataOptions,
-    keep: o.Keep = None,
+    keep: Annotated[
+        float | None, option("SHARE", "Share of the examples to keep, 0.25 or 25%.", parser=share)
+    ] = None,
     rule: Annotated[
         str, option("NAME", "One that dris rules explains, with its parameters.")
     ] = RECOMMENDED,
@@ -259,8 +259,6 @@ def review(
     from dris.review_app.review import answers_beside, check_review
     from dris.review_app.review import review as review_labels
 
-    if not options.data:
-        raise InputError("no data was named; pass a file or a folder: dris review DATA")
     check_review(serve=take is None and give is None, tool=tool, port=port, reviewer=reviewer)
     options.writer(take).refuse(*([] if give is None else [give]))
     data = options.read()
@@ -304,7 +302,7 @@ def review(
         options.output.say(line, whole=True)
     if give is not None and take is None:
         words = ["--import", str(give), *([] if tool == "csv" else ["--as", tool])]
-        step = f"{options.step('review', *options.data)} {shlex.join(words)}"
+        step = f"{options.step('review', *(options.data or []))} {shlex.join(words)}"
         options.output.say(f"Once it is filled in: {step}", whole=True)
     if done.corrections is not None:
         later = replace(options, trusted=done.corrections.column)
@@ -357,8 +355,8 @@ def draw(
 
 
 def read(
+    options: DataOptions,
     checked: Annotated[Path, typer.Argument(metavar="AUDIT.csv", hidden=True)],
-    as_json: o.AsJson = False,
 ) -> None:
     """Give the exact limit on wrong labels that a finished audit proves.
 
@@ -367,7 +365,7 @@ def read(
     """
     from dris.pipeline.audit import read_audit
 
-    limit, output = read_audit(checked), Output(as_json=as_json)
+    limit, output = read_audit(checked), options.output
     output.say(str(limit))
     if limit.wrong:
         output.say(
@@ -406,7 +404,7 @@ def corrupt(
     truth = truth_path(out)
     writer = options.writer()
     writer.refuse(out, truth)
-    data = replace(options, matrix=None).read()
+    data = options.read()
     matrix = None if options.matrix is None else read_matrix(options.matrix, data.classes)
     make_folder(out.parent)
     with bar("attacker") as progress:
@@ -426,9 +424,13 @@ def corrupt(
     output.result({"command": "corrupt", **asked, "examples": len(data), "flipped": flipped})
 
 
+RANKING = ("seed", "workers", "engine", "address", "cpus", "force", "as_json")
+
+
 def rank(
+    options: DataOptions,
     shards: Annotated[list[Path], typer.Argument(metavar="SHARDS", hidden=True)],
-    out: o.Out = Path("dris-ranks"),
+    out: Annotated[Path, option("FOLDER", "Folder for the output.")] = Path("dris-ranks"),
     losses: Annotated[
         str | None, option("A,B", "Loss columns [loss_0,loss_1,... or vectors in losses].")
     ] = None,
@@ -436,13 +438,6 @@ def rank(
     exact: Annotated[bool, flag("--exact", "Sort on disk: as in memory, bit for bit.")] = False,
     bits: Annotated[int, option("B", "2^B cells: no rank is off by over 2^(7-B).")] = 22,
     keep: Annotated[float | None, option("SHARE", "Also write the ids of the highest.")] = None,
-    seed: o.Seed = 0,
-    workers: o.Workers = None,
-    engine: o.EngineName = "local",
-    address: o.Address = None,
-    cpus: o.Cpus = 1,
-    force: o.Force = False,
-    as_json: o.AsJson = False,
 ) -> None:
     """Rank variance and mean rank of losses in Parquet shards, in constant memory.
 
@@ -454,7 +449,7 @@ def rank(
     from dris.learn.engines.processes import bar
     from dris.learn.ranking.rank_shards import rank_shards
 
-    output = Output(as_json=as_json)
+    output = options.output
     try:
         with bar("ranking") as progress:
             done = rank_shards(
@@ -465,10 +460,10 @@ def rank(
                 exact=exact,
                 bits=bits,
                 keep=keep,
-                seed=seed,
-                force=force,
-                workers=workers,
-                engine=o.engine_of(engine, address, cpus, 0),
+                seed=options.seed,
+                force=options.force,
+                workers=options.workers,
+                engine=options.connect(),
                 progress=progress,
             )
     except KeyboardInterrupt:

@@ -7,7 +7,7 @@ import sys
 import tomllib
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -48,35 +48,37 @@ def recipe_text(command: str, options: Mapping[str, Any], path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_recipe(path: Path, known: set[str], command: str | None) -> dict[str, Any]:
-    """The options in a file, by their names; what this command cannot take is an error."""
-    values = _values_in(path)
-    theirs = printable(str(values.get("command", command)))
-    if theirs != command:
+def _take(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Let a file give the defaults of what is not typed; what it cannot give is an error."""
+    if path is None or ctx.resilient_parsing:
+        return path
+    known = {str(p.name): p for p in ctx.command.params if p.name not in _NOT_KEPT}
+    names = {typed: name for name, typed in _TYPED.items() if name in known}
+    values = {"command": ctx.command.name, **_values_in(path)}
+    theirs = printable(str(values["command"]))
+    if theirs != ctx.command.name:
         raise InputError(
             f"--config {path} is the recipe of dris {theirs}; type dris {theirs} --config {path}, "
             "or take the line of its command out"
         )
-    names = {typed: name for name, typed in _TYPED.items() if name in known}
-    own = {name: value for name, value in values.items() if name not in _ABOUT}
-    options = {names.get(name, name.replace("-", "_")): value for name, value in own.items()}
-    for name, value in options.items():
+    ctx.default_map = {}
+    for typed in [one for one in values if one not in _ABOUT]:
+        value, name = values[typed], names.get(typed, typed.replace("-", "_"))
         if isinstance(value, dict):
             raise InputError(f"--config {path}: [{name}] is a table; options stand at the top")
         if name not in known:
             near = get_close_matches(name, sorted(known), 1)
             meant = f"; did you mean {near[0]}?" if near else ""
             raise InputError(f"--config {path}: this command has no option {name!r}{meant}")
-    return options
-
-
-def recipe_data(path: Path | None) -> list[Path]:
-    """The data that a file names: not every version of typer takes those as defaults."""
-    named = [] if path is None else _values_in(path).get("data", [])
-    named = [named] if isinstance(named, str) else named
-    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
-        raise InputError(f"--config {path}: data must be the path of a file, or a list of paths")
-    return [Path(one) for one in named]
+        several = known[name].nargs == -1 or getattr(known[name], "multiple", False)
+        parts = value if several and isinstance(value, list) else [value]
+        if not all(isinstance(one, str if several else str | int | float) for one in parts):
+            asked = "text, or a list of texts" if several else "a single value"
+            raise InputError(f"--config {path}: {typed} must be {asked}")
+        # As it would be typed: a number that is none of the option's is refused, not rounded.
+        words = [one if isinstance(one, bool) else str(one) for one in parts]
+        ctx.default_map[name] = words if several else words[0]
+    return path
 
 
 def _values_in(path: Path) -> dict[str, Any]:
@@ -92,47 +94,11 @@ def _values_in(path: Path) -> dict[str, Any]:
         raise InputError(f"--config {path} is not TOML: {printable(error)}") from None
 
 
-def _take(ctx: typer.Context, path: Path | None) -> Path | None:
-    """Let a file give the defaults of what is not typed."""
-    if path is not None and not ctx.resilient_parsing:
-        recipe_data(path)
-        parameters = ctx.command.params
-        many = {str(p.name): p.nargs == -1 or getattr(p, "multiple", False) for p in parameters}
-        options = read_recipe(path, many.keys() - set(_NOT_KEPT), ctx.command.name)
-        typed = {name: _as_typed(path, name, value, many[name]) for name, value in options.items()}
-        ctx.default_map = {**(ctx.default_map or {}), **typed}
-    return path
-
-
-def _as_typed(path: Path, name: str, value: Any, many: bool = False) -> Any:
-    """A value as it would be typed, so that typer parses it: not every version does any other."""
-    if many and isinstance(value, list):
-        return [_as_typed(path, name, one) for one in value]
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise InputError(f"--config {path}: {_TYPED.get(name, name)} must be a single value")
-
-
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        callback=_take,
-        is_eager=True,
-        help="Options as OUT/COMMAND.toml has them.",
-    ),
-]
-
-
 def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    plain = value if isinstance(value, bool | int | float) else str(value)
+    return json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 # -- the options of a run as a file ----------------------------------------------------------------
@@ -178,24 +144,9 @@ def flag(name: str, text: str) -> Any:
     return typer.Option(name, help=text)
 
 
-Seed = Annotated[int, option("N", "Of everything random.")]
-Workers = Annotated[int | None, option("N", "Processes [all cores].")]
-EngineName = Annotated[str, option("NAME", "local, or ray for a cluster.")]
-# Of Ray alone, explained with it in docs/cluster.md: the help of every command fits a screen.
-Address = Annotated[str | None, option("HOST:PORT", "Of the Ray cluster.", hidden=True)]
-Cpus = Annotated[float, option("N", "On Ray, for each task.", hidden=True)]
-Gpus = Annotated[float, option("N", "On Ray, for each task.", hidden=True)]
-Out = Annotated[Path, option("FOLDER", "Folder for the output.")]
-Force = Annotated[bool, flag("--force", "Replace what dris wrote there before.")]
-AsJson = Annotated[bool, flag("--json", "Print the result as JSON.")]
-Keep = Annotated[
-    float | None, option("SHARE", "Share of the examples to keep, 0.25 or 25%.", parser=share)
-]
-
-
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The shared options, as they were given; `command` and `recipe` say which command runs."""
+    """The shared options, as they were given; `given` has those of this `command` alone too."""
 
     data: Annotated[list[Path] | None, typer.Argument(metavar="DATA", hidden=True)] = None
     label: Annotated[str | None, option("COLUMN", "The given labels [label].")] = None
@@ -243,25 +194,35 @@ class DataOptions:
         float,
         option("SHARE", "Largest share of wrong labels you consider possible.", parser=share),
     ] = 0.5
-    seed: Seed = 0
-    workers: Workers = None
+    seed: Annotated[int, option("N", "Of everything random.")] = 0
+    workers: Annotated[int | None, option("N", "Processes [all cores].")] = None
     device: Annotated[str, option("NAME", "cpu, cuda or cuda:1.")] = "cpu"
-    engine: EngineName = "local"
-    address: Address = None
-    cpus: Cpus = 1
-    gpus: Gpus = 0
+    engine: Annotated[str, option("NAME", "local, or ray for a cluster.")] = "local"
+    # Of Ray alone, explained with it in docs/cluster.md: the help of every command fits a screen.
+    address: Annotated[str | None, option("HOST:PORT", "Of the Ray cluster.", hidden=True)] = None
+    cpus: Annotated[float, option("N", "On Ray, for each task.", hidden=True)] = 1
+    gpus: Annotated[float, option("N", "On Ray, for each task.", hidden=True)] = 0
     store: Annotated[Path | None, option("FOLDER", "Keeps trained proxies [OUT/runs].")] = None
     skip_harm_check: Annotated[
         bool, flag("--skip-harm-check", "Do not measure whether the decision helps.")
     ] = False
-    out: Out = Path("dris-out")
-    force: Force = False
+    out: Annotated[Path, option("FOLDER", "Folder for the output.")] = Path("dris-out")
+    force: Annotated[bool, flag("--force", "Replace what dris wrote there before.")] = False
     verbose: Annotated[bool, flag("--verbose", "Print limits, checks and all notes too.")] = False
     quiet: Annotated[bool, flag("--quiet", "Print only the files that were written.")] = False
-    as_json: AsJson = False
-    config: Config = None
+    as_json: Annotated[bool, flag("--json", "Print the result as JSON.")] = False
+    config: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "Options as OUT/COMMAND.toml has them.",
+            "--config",
+            callback=_take,
+            is_eager=True,
+        ),
+    ] = None
     command: str = ""
-    recipe: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -325,17 +286,14 @@ class DataOptions:
 
             find_encoder(self.encoder)
         self.connect()
-        if not self.data:
-            raise InputError("no data was named; pass a file or a folder: dris COMMAND DATA")
-        reading = self.reading()
+        reading, data = self.reading(), self.data or []
         with bar("reading"):
             try:
-                return read_with(reading, list(self.data))
+                return read_with(reading, data)
             except NothingToLearnError:
-                if not self.records:
+                if not self.records:  # nor did anybody else judge them
                     raise
-            # Others have judged them.
-            return read_with(replace(reading, features=()), list(self.data))
+                return read_with(replace(reading, features=()), data)
 
     # -- what is decided -------------------------------------------------------------------------
 
@@ -344,24 +302,29 @@ class DataOptions:
         from dris.data.transition_matrix import read_matrix
         from dris.pipeline.settings import Settings
 
-        kinds = () if self.canaries == "none" else names_in(self.canaries)
-        if ("matrix" in kinds) != (self.matrix is not None):
-            raise InputError("`canaries='matrix'` and `matrix` go together; pass both")
-        matrix = None
-        if self.matrix is not None and data is not None:
+        kinds, matrix = () if self.canaries == "none" else names_in(self.canaries), None
+        if data is None:
+            kinds = tuple(kind for kind in kinds if kind != "matrix")
+        elif self.matrix is not None:
             matrix = read_matrix(self.matrix, data.classes)
         same = ("proxies", "epochs", "scored_epoch", "encoder", "seed", "at_most")
         return Settings(
             **{name: getattr(self, name) for name in same},
             folds=self.folds or None,
             models=names_in(self.model),
-            canaries=tuple(k for k in kinds if k != "matrix" or matrix is not None),
+            canaries=kinds,
             matrix=matrix,
         )
 
     def connect(self) -> "Engine":
         """Where proxies train, once it can be reached."""
-        return engine_of(self.engine, self.address, self.cpus, self.gpus, self.device)
+        from dris.learn.engines import tasks
+
+        engine = tasks.Engine(self.engine, self.address, self.cpus, self.gpus)
+        engine.devices(self.device)
+        if engine.name == "ray":
+            tasks.connect(engine)
+        return engine
 
     def decide(
         self, verb: "Callable[..., Decision]", data: "LabelledData", **how: Any
@@ -374,9 +337,8 @@ class DataOptions:
 
         imported: dict[str, Any] = {}
         if self.records:
-            probabilities = read_probabilities(self.records, data.names)
-            imported = {"probabilities": probabilities}
-            if probabilities is None:
+            imported["probabilities"] = read_probabilities(self.records, data.names)
+            if imported["probabilities"] is None:
                 imported = {"dynamics": import_records(self.records)}
         store = Store(self.store or self.out / "runs")
         try:
@@ -439,7 +401,8 @@ class DataOptions:
         from dris.learn.engines.processes import bar
         from dris.report_page.outputs import NEIGHBOURS, output_names, write_outputs
 
-        path, text = self.out / f"{self.command}.toml", self.recipe.encode()
+        path = self.out / f"{self.command}.toml"
+        text = recipe_text(self.command, self.given, path).encode()
         names = output_names(data, self.command, **outputs)
         names += [NEIGHBOURS] if self.command == "clean" else []
         self.writer().refuse(*(self.out / name for name in names))
@@ -489,21 +452,6 @@ def again() -> str:
     return shlex.join(["dris", *sys.argv[1:]])
 
 
-def engine_of(
-    name: str, address: str | None, cpus: float, gpus: float, device: str = "cpu"
-) -> "Engine":
-    """The engine that options name, once it can be reached."""
-    from dris.learn.engines.tasks import Engine
-
-    engine = Engine(name, address, cpus, gpus)
-    engine.devices(device)
-    if engine.name == "ray":
-        from dris.learn.engines.tasks import connect
-
-        connect(engine)
-    return engine
-
-
 class _NoPandas:
     """A finder that finds no pandas."""
 
@@ -518,31 +466,27 @@ def leave_pandas_out() -> None:
 
     Arrow looks for it once, at its first array; `to_pandas` still works later.
     """
-    if "pandas" in sys.modules:
-        return
-    import pyarrow
+    if "pandas" not in sys.modules:
+        import pyarrow
 
-    sys.meta_path.insert(0, _NoPandas)
-    try:
+        sys.meta_path.insert(0, _NoPandas)
         pyarrow.array([0])
-    finally:
         sys.meta_path.remove(_NoPandas)
 
 
 def takes(command: Callable[..., None], *names: str) -> Callable[..., None]:
     """A command whose first parameter is a `DataOptions`, with the named fields as its options."""
     shared = get_type_hints(DataOptions, include_extras=True)
-    chosen = [field for field in fields(DataOptions) if field.name in (*names, "config")]
+    if "data" in names:  # what a recipe begins with
+        names = (*names, "config")
+    chosen = [field for field in fields(DataOptions) if field.name in names]
     taken = {field.name for field in chosen}
 
     @wraps(command)
     def run(**given: Any) -> None:
-        if "data" in taken and not given["data"]:
-            given["data"] = recipe_data(given["config"]) or None
+        options = {name: given[name] for name in taken}
         own = {name: value for name, value in given.items() if name not in taken}
-        options = DataOptions(**{name: given[name] for name in taken}, command=command.__name__)
-        path = options.out / f"{options.command}.toml"
-        command(replace(options, recipe=recipe_text(options.command, given, path)), **own)
+        command(DataOptions(**options, command=command.__name__, given=given), **own)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     first, *others = [

@@ -44,24 +44,13 @@ class Output:
         from rich.console import Console
         from rich.text import Text
 
-        width = max(40, min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns))
         file = under(sys.stderr if self._as_json else sys.stdout)
-        console = Console(file=file, width=width, highlight=False)
-        line, before = printable(as_options(text)), " " * indent
-        lines = [before + line]
-        if not whole and line:  # what goes on stands further in
-            lines = textwrap.wrap(
-                *(line, width),
-                initial_indent=before,
-                subsequent_indent=f"{before}  ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        for one in lines:
-            shown = Text(one, style=style)
-            if not whole:
-                shown.highlight_regex(_NUMBER, "bold")
-            console.print(shown, soft_wrap=True)
+        console = Console(file=file, width=_width(), highlight=False)
+        line = " " * indent + printable(as_options(text))
+        shown = Text(line if whole else _wrapped(line, " " * (indent + 2)), style=style)
+        if not whole:
+            shown.highlight_regex(_NUMBER, "bold")
+        console.print(shown, soft_wrap=True)
 
     def files(self, about: Mapping[Path, str]) -> None:
         """Print each file and what it is; paths alone where `quiet` was asked for."""
@@ -83,10 +72,17 @@ class Output:
 
 def say_problem(sentence: str) -> None:
     """Print a sentence on stderr, on a terminal wrapped at words."""
-    if sys.stderr.isatty():
-        width = max(40, min(MAX_WIDTH, shutil.get_terminal_size().columns))
-        sentence = textwrap.fill(sentence, width, break_long_words=False, break_on_hyphens=False)
-    typer.echo(sentence, err=True)
+    typer.echo(_wrapped(sentence) if sys.stderr.isatty() else sentence, err=True)
+
+
+def _width() -> int:
+    return max(40, min(MAX_WIDTH, shutil.get_terminal_size((MAX_WIDTH, 24)).columns))
+
+
+def _wrapped(line: str, further: str = "") -> str:
+    """The line at words, what goes on `further` in."""
+    how: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(line, _width(), subsequent_indent=further, **how)
 
 
 def open_closed_streams() -> None:

@@ -10,7 +10,6 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
-from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
@@ -27,7 +26,7 @@ from dris.core.sanitize import from_json, printable
 from dris.data.files import one_line
 from dris.report_page.page import one_script, part
 from dris.review_app.exchange import EXCHANGES, export_cards
-from dris.review_app.session import Finish, ReviewSession
+from dris.review_app.session import ReviewSession
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -51,9 +50,12 @@ Values = dict[str, Any]
 
 
 def review_app(
-    session: ReviewSession, *, title: str, who: str, token: str, finish: Finish
+    session: ReviewSession, *, title: str, who: str, token: str, finish: Callable[[bool], Values]
 ) -> Starlette:
-    """The app for one session; `who` is the reviewer unless the page gives another name."""
+    """The app for one session; `who` is the reviewer unless the page gives another name.
+
+    `finish` writes the corrected data, and decides again if it is given True.
+    """
     script = one_script([*map(part, SCRIPTS), *map(_app_file, APP_SCRIPTS)])
     style = part("components.css") + _app_file("review.css")
     page = _app_file("review.html")
@@ -79,20 +81,10 @@ def review_app(
         return session.summary(name)
 
     def accept(name: str, sent: Values) -> Values:
-        cell = _wholes(sent, "cell")
-        if len(cell) != 2:
-            raise InputError("cell must be a given and a suggested label")
-        count = session.accept(name, *cell)
+        count = session.accept(name, *_wholes(sent, "cell", 2))
         return {"accepted": count, **session.progress(name)}
 
-    def finish_review(name: str, sent: Values) -> Values:
-        path, corrections = finish.write()
-        wished = finish.decide_again if sent.get("again") else None
-        again = None if wished is None else wished(path, corrections)
-        limit = session.limit().to_dict()
-        return {"file": str(path), **asdict(corrections), "limit": limit, "again": again}
-
-    async def events(request: Request) -> Response:
+    def events(request: Request) -> Response:
         return StreamingResponse(_changes(session, request), media_type="text/event-stream")
 
     def who_asks(request: Request) -> str:
@@ -127,11 +119,11 @@ def review_app(
         get("/check", lambda r: session.check(*_numbers(r, "cell", 2))),
         get("/picture/{at:int}/{side:int}", picture),
         get("/export/{tool}", export),
-        Route("/events", events, methods=["GET"]),
+        get("/events", events),
         post("/answer", answer),
         post("/undo", lambda name, _: {"reopened": session.undo(name), **session.progress(name)}),
         post("/accept", accept),
-        post("/finish", finish_review, run_until_the_end),
+        post("/finish", lambda _, sent: finish(bool(sent.get("again"))), run_until_the_end),
     ]
     app = Starlette(routes=routes, exception_handlers={InputError: _refuse, OSError: _refuse})
     app.add_middleware(Doorkeeper, token=token)
@@ -229,23 +221,24 @@ async def _sent(request: Request) -> Values:
     return sent
 
 
-def _wholes(sent: Values, name: str) -> list[int]:
+def _wholes(sent: Values, name: str, count: int | None = None) -> list[int]:
+    """A list of whole numbers, as many as asked for."""
     values = sent.get(name)
     if not isinstance(values, list) or not all(type(value) is int for value in values):
         raise InputError(f"{name} must be a list of whole numbers")
+    if count is not None and len(values) != count:
+        raise InputError(f"{name} must be {count} whole numbers")
     return values
 
 
 def _numbers(request: Request, name: str, count: int | None = None) -> list[int]:
-    """Whole numbers in a list with commas, as many as asked for."""
+    """The same in the address, with commas."""
     text = request.query_params.get(name, "")
     try:
         numbers = [int(word) for word in text.split(",") if word]
     except ValueError:
         raise InputError(f"{name} must be whole numbers, got {one_line(text)!r}") from None
-    if count is not None and len(numbers) != count:
-        raise InputError(f"{name} must be {count} whole numbers")
-    return numbers[:MAX_CARDS_AT_ONCE]
+    return _wholes({name: numbers[:MAX_CARDS_AT_ONCE]}, name, count)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

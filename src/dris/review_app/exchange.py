@@ -62,24 +62,17 @@ class Exchange:
 def export_cards(session: ReviewSession, tool: str) -> bytes:
     """All cards in the format of a tool, answers included."""
     data, worklist = session.data, session.worklist
+    names = {NO_LABEL: "", **dict(enumerate(data.names))}
     items = []
     for k, card in enumerate(session.cards(worklist.positions.tolist())):
-        at, other = card["at"], int(worklist.suggested[k])
-        answers: dict[str, Label] = {}
-        for who, answer in session.state.given.get(at, {}).items():
-            label = int(data.labels[at]) if answer.kind == "right" else answer.label
-            known = data.names[label] if label != NO_LABEL else ""
-            answers[who] = None if answer.kind == "unsure" else known
-        items.append(
-            Item(
-                id=card["id"],
-                given=data.names[int(data.labels[at])],
-                suggested=data.names[other] if other != NO_LABEL else "",
-                p_wrong=float(worklist.p_wrong[k]),
-                fields=dict(card["fields"]),
-                answers=answers,
-            )
-        )
+        given = names[int(data.labels[card["at"]])]
+        answers = {
+            who: {"right": given, "wrong": names[answer.label]}.get(answer.kind)
+            for who, answer in session.state.given.get(card["at"], {}).items()
+        }
+        suggested, p_wrong = names[int(worklist.suggested[k])], float(worklist.p_wrong[k])
+        fields = dict(card["fields"])
+        items.append(Item(card["id"], given, suggested, p_wrong, fields, answers))
     return EXCHANGES[tool].write(items)
 
 
@@ -127,29 +120,26 @@ def import_answers(session: ReviewSession, returned: list[Returned], path: Path,
 # -- Label Studio ----------------------------------------------------------------------------------
 
 
-def _choice(label: str) -> dict[str, Any]:
+def _choices(label: Label) -> list[dict[str, Any]]:
     value = {"choices": [label]}
-    return {"from_name": "label", "to_name": "example", "type": "choices", "value": value}
+    one = {"from_name": "label", "to_name": "example", "type": "choices", "value": value}
+    return [one] if label else []
 
 
 def _to_label_studio(items: list[Item]) -> bytes:
     def task(number: int, item: Item) -> dict[str, Any]:
-        suggests = [_choice(item.suggested)] if item.suggested else []
+        names = {"id": item.id, "given": item.given, "suggested": item.suggested}
+        fields = {f"field_{name}": value for name, value in item.fields.items()}
+        predicted = {"model_version": MODEL, "score": item.p_wrong}
         return {
             "id": number,
-            "data": {
-                "id": item.id,
-                "given": item.given,
-                "suggested": item.suggested,
-                **{f"field_{name}": value for name, value in item.fields.items()},
-                "text": item.text,
-            },
-            "predictions": [{"model_version": MODEL, "score": item.p_wrong, "result": suggests}],
+            "data": {**names, **fields, "text": item.text},
+            "predictions": [{**predicted, "result": _choices(item.suggested)}],
             "annotations": [
                 {
                     "completed_by": {"email": who},
                     "was_cancelled": not label,
-                    "result": [_choice(label)] if label else [],
+                    "result": _choices(label),
                 }
                 for who, label in item.answers.items()
             ],

@@ -24,7 +24,7 @@ from dris.pipeline.decision import Decision
 from dris.pipeline.route import clean
 from dris.review_app.exchange import EXCHANGES, export_cards, import_answers
 from dris.review_app.journal import Journal, holds_review, journal_beside
-from dris.review_app.session import Corrections, Finish, ReviewSession, check_reviewer
+from dris.review_app.session import Corrections, ReviewSession, check_reviewer
 from dris.review_app.worklist import SAMPLE, Worklist, worklist_of
 
 PathLike = str | Path
@@ -46,8 +46,7 @@ class ReviewResult:
     def lines(self) -> list[str]:
         """The result in words."""
         lines = [f"wrote {path}" for path in self.files]
-        if self.corrections is not None:
-            done = self.corrections
+        if done := self.corrections:
             lines[0] += (
                 f": {done.corrected:,} labels corrected, {done.trusted:,} trusted in all, "
                 f"{done.dropped:,} dropped (wrong, and no other label known), "
@@ -119,7 +118,7 @@ def review(
     serve = import_from is None and export_to is None
     check_review(serve=serve, tool=tool, port=port, reviewer=reviewer)
     decision = data if isinstance(data, Decision) else None
-    source = data.data if isinstance(data, Decision) else read_data(data, y, **reading)
+    source = read_data(data, y, **reading) if decision is None else decision.data
     path = answers_beside(data, source, Path(out)) if answers is None else Path(answers)
     writer = (writer or Writer()).reading(*source.origin.files, import_from)
     corrected = Path(out) / f"corrected{suffix_for(source)}"
@@ -135,10 +134,15 @@ def review(
             decision = decide(source) if decide else clean(source, check_harm=False)
         return worklist_of(decision, sample=sample, seed=seed)
 
-    def write(force: bool = True) -> tuple[Path, Corrections]:
-        own = replace(writer, force=force or writer.force)
+    def correct(writer: Writer) -> Corrections:
         trusted = reading.get("trusted")
-        return corrected, session.write_corrected(corrected, trusted=trusted, writer=own)
+        return session.write_corrected(corrected, trusted=trusted, writer=writer)
+
+    def finish(again: bool) -> dict[str, Any]:
+        done = correct(replace(writer, force=True))
+        lines = decide_again(corrected, done) if again and decide_again else None
+        limit = session.limit().to_dict()
+        return {"file": str(corrected), **asdict(done), "limit": limit, "again": lines}
 
     begun, who = holds_review(path), check_reviewer(reviewer or _login())
     with Journal(path, begin) as journal:
@@ -151,7 +155,7 @@ def review(
         files: list[Path] = []
         if import_from is not None:
             imported = import_answers(session, returned, Path(import_from), who)
-            corrections = write(force=False)[1]
+            corrections = correct(writer)
             files.append(corrected)
         for target in exports:
             make_folder(target.parent)
@@ -162,7 +166,7 @@ def review(
                 session,
                 title=Path(os.path.commonpath(at)).name if at else "data",
                 who=who,
-                finish=Finish(write, decide_again),
+                finish=finish,
                 port=port,
                 open_browser=open_browser,
                 tell=lambda address: tell(f"open {address} (this machine only)"),
@@ -175,7 +179,8 @@ def check_review(*, serve: bool, tool: str, port: int, reviewer: str | None) -> 
     """Refuse what cannot work before anything is read or trained, a missing extra first."""
     for module in ("starlette", "uvicorn") if serve else ():
         require(module, "review")
-    check_port(port)
+    if not 0 <= port <= 65535:
+        raise InputError(f"`port` must be 0 (any free one) to 65535, got {port}")
     if tool not in EXCHANGES:
         raise InputError(f"`tool` must be {', '.join(EXCHANGES)}, got {tool!r}")
     if reviewer is not None:
@@ -211,7 +216,7 @@ def serve_review(
     *,
     title: str,
     who: str,
-    finish: Finish,
+    finish: Callable[[bool], dict[str, Any]],
     port: int,
     open_browser: bool,
     tell: Callable[[str], None],
@@ -272,15 +277,8 @@ def _capped_protocol() -> Any:
     return type("CappedProtocol", (base,), {"connection_made": connection_made})
 
 
-def check_port(port: int) -> None:
-    """Refuse a number that is no port."""
-    if not 0 <= port <= 65535:
-        raise InputError(f"`port` must be 0 (any free one) to 65535, got {port}")
-
-
 def listen_on(port: int) -> socket.socket:
     """A socket that only this machine can reach; any free port for 0."""
-    check_port(port)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,8 +1,9 @@
 """One data set under review: its worklist, the journal, and all that the app asks for."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -44,14 +45,6 @@ class Corrections:
     dropped: int
     unsure: int
     column: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """What the page's "finish" does: `write` the corrected data, `decide_again` if wished."""
-
-    write: Callable[[], tuple[Path, Corrections]]
-    decide_again: Callable[[Path, Corrections], list[str]] | None = None
 
 
 class ReviewSession:
@@ -139,17 +132,17 @@ class ReviewSession:
     def summary(self, who: str) -> dict[str, Any]:
         """Counts, limit, people: whatever changes with an answer."""
         with self._lock:
-            outcomes = self.state.outcomes(self.worklist.positions.tolist())
+            outcomes = Counter(map(self.state.outcome, self.worklist.positions.tolist()))
             limit = self.limit()
             return {
                 "version": self.version,
                 "cards": len(self.worklist),
-                "left": len(self.worklist) - outcomes.total(),
+                "left": outcomes[""],
                 "counts": {name: outcomes[name] for name in (*ANSWERS, DISPUTED)},
                 "mine": self.state.people().get(who, 0),
                 "undo": len(self.state.last(who)),
                 "people": self.state.people(),
-                "agreements": [asdict(one) for one in self.state.agreements()],
+                "agreements": self.state.agreements(),
                 "sample": limit.sample,
                 "limit": limit.to_dict() if limit.checked == limit.sample else None,
             }
@@ -207,13 +200,10 @@ class ReviewSession:
         """The nearest examples; distance 0 is a copy."""
         if not 0 <= at < len(self.data):
             raise InputError(f"there is no example {at}")
-        near = self._neighbours.nearest(at, NEIGHBOURS_SHOWN)
-        cards = self.cards([p for p, _ in near])
-        names = self.data.names
-        return [
-            {**card, "distance": distance, "given": names[int(self.data.labels[card["at"]])]}
-            for card, (_, distance) in zip(cards, near, strict=True)
-        ]
+        near = dict(self._neighbours.nearest(at, NEIGHBOURS_SHOWN))
+        given = {p: self.data.names[int(self.data.labels[p])] for p in near}
+        cards = self.cards(list(near))
+        return [{**c, "distance": near[c["at"]], "given": given[c["at"]]} for c in cards]
 
     def check(self, given: int, suggested: int) -> dict[str, Any]:
         """How far a cell is checked, and which cards its sample is."""

@@ -30,17 +30,6 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """How two people answered what both of them saw; kappa is None where it is undefined."""
-
-    first: str
-    second: str
-    both: int
-    same: int
-    kappa: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class RestLimit:
     """How many of the labels that nobody has settled are wrong: `most`, with probability 1 - δ.
 
@@ -118,9 +107,7 @@ class ReviewState:
 
     def settled(self, at: int) -> Answer | None:
         """The one answer, right or wrong, of all who saw it; None where there is none."""
-        different = set(self.answers(at))
-        one = different.pop() if len(different) == 1 else None
-        return None if one is None or one.kind == "unsure" else one
+        return self.answers(at)[0] if self.outcome(at) in ("right", "wrong") else None
 
     def outcome(self, at: int) -> str:
         """What became of an example: right, wrong, unsure, disputed, or "" while it is open."""
@@ -128,10 +115,6 @@ class ReviewState:
         if len(different) > 1:
             return DISPUTED
         return different.pop().kind if different else ""
-
-    def outcomes(self, positions: Iterable[int]) -> Counter[str]:
-        """How many of these examples came to each outcome, open ones aside."""
-        return Counter(outcome for at in positions if (outcome := self.outcome(at)))
 
     def by(self, who: str, at: int) -> Answer | None:
         """What one person answered."""
@@ -144,18 +127,18 @@ class ReviewState:
         )
         return dict(sorted(seen.items()))
 
-    def agreements(self) -> list[Agreement]:
-        """How each pair of people answered what both saw."""
-        pairs_of_people = []
+    def agreements(self) -> list[dict[str, Any]]:
+        """How each pair of people answered what both saw; kappa is None where it is undefined."""
+        found = []
         for first, second in combinations(self.people(), 2):
             pairs = [
                 (own[first][:2], own[second][:2])
                 for own in self.given.values()
                 if first in own and second in own and own[first].seen and own[second].seen
             ]
-            same = sum(a == b for a, b in pairs)
-            pairs_of_people.append(Agreement(first, second, len(pairs), same, _kappa(pairs)))
-        return pairs_of_people
+            counts = {"both": len(pairs), "same": sum(a == b for a, b in pairs)}
+            found.append({"first": first, "second": second, **counts, "kappa": _kappa(pairs)})
+        return found
 
     def rest_limit(self, worklist: Worklist, trusted: NDArray[np.bool_] | None = None) -> RestLimit:
         """The exact limit on the labels that nobody has settled, whenever people stop.
