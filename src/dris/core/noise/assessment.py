@@ -22,6 +22,7 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 SUSPECT = 0.5  # a label whose P(wrong) is above is a suspect
 NO_SUGGESTION = -1
+STEP = 1e-12  # between probabilities that would all be one
 IN_FOLD = 0.25  # weight of the rank by margin beside that by P(wrong)
 
 
@@ -184,7 +185,8 @@ def _order_by_margin(wrong: Floats, margin: Floats, some: Mask) -> Floats:
         if at.size:
             score = normalized_ranks(wrong[at]) + IN_FOLD * normalized_ranks(-margin[at])
             order = np.lexsort((-margin[at], wrong[at], score))  # in whatever order the rows stand
-            ordered[at[order]] = np.sort(wrong[at])
+            below_one = 1 - STEP * np.arange(at.size)[::-1]  # certain ones keep an order too
+            ordered[at[order]] = np.minimum(np.sort(wrong[at]), below_one)
     return ordered
 
 
