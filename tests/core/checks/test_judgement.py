@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 import dris
-from dris.core.checks import assumption_checks as checks
+from dris.core.checks.assumption_checks import (
+    Check,
+    classes_survive,
+    estimate_suspect_share,
+    kinds_alike,
+    no_milder_than_planted,
+    noise_like_planted,
+    not_inverted,
+    not_memorised,
+    plausibility,
+    proxies_above_chance,
+)
 from dris.core.checks.judgement import (
     BROKEN,
     NARROW,
@@ -241,7 +252,7 @@ def test_kinds_are_compared_by_how_many_of_their_choosing_canaries_go_no_suspect
     judgement = whole.checks["uniform and hard"]
     right = ~contradicted_by_most(believing.snapshot("correct"))
     first, second = (kind.choosing for kind in kinds)
-    assert judgement == checks.kinds_alike(
+    assert judgement == kinds_alike(
         (int(right[first].sum()), first.size), (int(right[second].sum()), second.size), 0.01
     )
     assert judgement.outcome == "fails"
@@ -277,8 +288,7 @@ def made(noise=0.15, seed=0):
 def regime(suspects, failing=(), otherwise="holds"):
     names = {*failing, "natural", "classes"}
     checks = {
-        name: checks.Check(name, "fails" if name in failing else otherwise, 0.0, 0.0, "")
-        for name in names
+        name: Check(name, "fails" if name in failing else otherwise, 0.0, 0.0, "") for name in names
     }
     return CheckResults(checks, suspects).regime
 
@@ -318,24 +328,24 @@ def test_every_check_gets_what_it_is_about():
     results = run_checks(dynamics, planted, given, keep=0.25, level=0.01, hidden=45)
     right, loss = dynamics.snapshot("correct"), dynamics.snapshot("loss")
     suspects = contradicted_by_most(right)
-    share = checks.estimate_suspect_share(suspects, planted, 45)
+    share = estimate_suspect_share(suspects, planted, 45)
     assert results.suspect_share == share == pytest.approx(0.15, abs=0.05)
     assert (
         results.suspect_share
         < run_checks(dynamics, planted, given, keep=0.25, level=0.01).suspect_share
     )  # none hidden
     checks, variance = results.checks, rank_variance(loss)
-    assert checks["memorised"] == checks.not_memorised(right, planted, CLASSES, 0.01)
+    assert checks["memorised"] == not_memorised(right, planted, CLASSES, 0.01)
     free = ~planted
     labels = dynamics.labels
-    assert checks["above chance"] == checks.proxies_above_chance(right[:, free], labels[free])
+    assert checks["above chance"] == proxies_above_chance(right[:, free], labels[free])
     top = variance >= np.sort(variance)[-ROWS // 4]
-    assert checks["inversion"] == checks.not_inverted(top, planted, 0.01)
-    plausible = checks.plausibility(loss, dynamics.snapshot("margin"), CLASSES)
-    assert checks["natural"] == checks.noise_like_planted(suspects, plausible, planted, share, 0.01)
+    assert checks["inversion"] == not_inverted(top, planted, 0.01)
+    plausible = plausibility(loss, dynamics.snapshot("margin"), CLASSES)
+    assert checks["natural"] == noise_like_planted(suspects, plausible, planted, share, 0.01)
     score = aum_mean(dynamics)
-    assert checks["hiding"] == checks.no_milder_than_planted(suspects, score, planted, share, 0.01)
-    assert checks["classes"] == checks.classes_survive(given, 0.25)
+    assert checks["hiding"] == no_milder_than_planted(suspects, score, planted, share, 0.01)
+    assert checks["classes"] == classes_survive(given, 0.25)
     assert len(checks) == 13
     assert {*NARROW, *BROKEN} < set(checks)
 
@@ -352,8 +362,8 @@ def test_two_classes_are_counted_as_two():
     results = run_checks(dynamics, planted, given, keep=0.25, level=0.01)
     loss, margin = dynamics.snapshot("loss"), dynamics.snapshot("margin")
     suspects = contradicted_by_most(dynamics.snapshot("correct"))
-    plausible = checks.plausibility(loss, margin, 2)
-    expected = checks.noise_like_planted(suspects, plausible, planted, results.suspect_share, 0.01)
+    plausible = plausibility(loss, margin, 2)
+    expected = noise_like_planted(suspects, plausible, planted, results.suspect_share, 0.01)
     assert results.checks["natural"] == expected
     assert results.checks["memorised"].threshold == 0.5
 

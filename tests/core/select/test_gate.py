@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 import oracles_choosing as oracle
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.errors import InputError
-from dris.core.select import gate as gates
+from dris.core.select.gate import (
+    CHOOSERS,
+    CONFIDENCE,
+    DETECTORS,
+    Gate,
+    NothingPassesError,
+    calibrate_gate,
+    canaries_needed,
+    keep_passed,
+    pick_gate,
+    set_gate,
+)
 from dris.core.select.rules import RULES, Rule, choose
 
 few = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0])  # so that ties abound
@@ -18,7 +29,7 @@ few = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0])  # so that ties abound
 
 def gate_at(detector, cut):
     """A gate with a given cut, whatever it promises."""
-    return gates.Gate(np.asarray(detector, dtype=float), cut, 0.9, 0.9)
+    return Gate(np.asarray(detector, dtype=float), cut, 0.9, 0.9)
 
 
 def toy(n=40, seed=0):
@@ -34,15 +45,15 @@ def permuted(d, order):
 def test_fifty_nine_canaries_are_the_fewest_for_95_and_95():
     # 1 − 0.95^59 = 0.9515, 1 − 0.95^58 = 0.9490.
     values = np.r_[np.arange(59.0), 100.0]
-    gate = gates.calibrate_gate(values, values < 100, recall=0.95, confidence=0.95)
+    gate = calibrate_gate(values, values < 100, recall=0.95, confidence=0.95)
     assert gate.cut == 58.0
     with pytest.raises(InputError, match=r"58 canaries .* plant at least 59"):
-        gates.calibrate_gate(values[1:], values[1:] < 100, recall=0.95, confidence=0.95)
+        calibrate_gate(values[1:], values[1:] < 100, recall=0.95, confidence=0.95)
 
 
 def test_what_equals_the_cut_is_rejected():
     values = np.r_[np.zeros(100), np.zeros(5), np.ones(5)]
-    gate = gates.calibrate_gate(values, np.arange(110) < 100, recall=0.95, confidence=0.95)
+    gate = calibrate_gate(values, np.arange(110) < 100, recall=0.95, confidence=0.95)
     assert gate.passed.tolist() == [False] * 105 + [True] * 5
 
 
@@ -56,13 +67,13 @@ def test_the_cut_equals_its_slow_version(values, recall, confidence):
     detector = np.r_[values, 9.0]
     expected = oracle.cut(values, recall, confidence)
     if expected is None:
-        assert gates.canaries_needed(recall, confidence) > len(values)
+        assert canaries_needed(recall, confidence) > len(values)
         with pytest.raises(InputError, match="plant at least"):
-            gates.calibrate_gate(detector, detector < 9, recall=recall, confidence=confidence)
+            calibrate_gate(detector, detector < 9, recall=recall, confidence=confidence)
         return
-    gate = gates.calibrate_gate(detector, detector < 9, recall=recall, confidence=confidence)
+    gate = calibrate_gate(detector, detector < 9, recall=recall, confidence=confidence)
     assert gate.cut == expected
-    assert gates.canaries_needed(recall, confidence) <= len(values)
+    assert canaries_needed(recall, confidence) <= len(values)
 
 
 def violations(cut_of, *, draws, canaries, recall, seed):
@@ -74,7 +85,7 @@ def violations(cut_of, *, draws, canaries, recall, seed):
 
 def exact_cut(values):
     detector = np.r_[values, 2.0]
-    return gates.calibrate_gate(detector, detector < 2, recall=0.9, confidence=0.95).cut
+    return calibrate_gate(detector, detector < 2, recall=0.9, confidence=0.95).cut
 
 
 def plain_quantile(values):
@@ -100,11 +111,9 @@ def promised_to_the_best(doubt_shared, *, draws):
         values = rng.random((4, 400))
         mask = np.arange(400) < 100
         if doubt_shared:
-            best = gates.pick_gate(values, mask, recall=recall, confidence=confidence)
+            best = pick_gate(values, mask, recall=recall, confidence=confidence)
         else:
-            gates = [
-                gates.calibrate_gate(v, mask, recall=recall, confidence=confidence) for v in values
-            ]
+            gates = [calibrate_gate(v, mask, recall=recall, confidence=confidence) for v in values]
             best = max(gates, key=lambda gate: gate.passed.sum())
         missed += best.cut < recall  # uniform values: the share at or below a cut is the cut
     return missed
@@ -125,8 +134,7 @@ def test_proxies_that_memorize_their_labels_are_judged_by_their_first_epochs():
     d = Dynamics.from_arrays(loss=-margin, margin=margin)
     mask = np.arange(n) % 2 == 0
     passed_by = {
-        name: gates.set_gate(d, wrong & mask, detector=name).passed
-        for name in ("margin", "early_margin")
+        name: set_gate(d, wrong & mask, detector=name).passed for name in ("margin", "early_margin")
     }
     right = {name: passed[~wrong].mean() for name, passed in passed_by.items()}
     assert right["early_margin"] > 0.95
@@ -141,19 +149,19 @@ def test_proxies_that_memorize_their_labels_are_judged_by_their_first_epochs():
 def test_few_canaries_try_fewer_variants(canaries, tried):
     d = Dynamics.from_logits(np.random.default_rng(0).normal(size=(2, 8, 300, 3)), [0] * 300)
     mask = np.arange(300) < canaries
-    variants = gates.DETECTORS["early_margin"](d)
-    gates = [gates.pick_gate(variants[:j], mask, recall=0.9, confidence=0.95) for j in (tried, 1)]
+    variants = DETECTORS["early_margin"](d)
+    gates = [pick_gate(variants[:j], mask, recall=0.9, confidence=0.95) for j in (tried, 1)]
     for detector, gate in zip(("early_margin", "margin"), gates, strict=True):
-        ours = gates.set_gate(d, mask, detector=detector)
+        ours = set_gate(d, mask, detector=detector)
         assert (ours.cut, ours.passed.tolist()) == (gate.cut, gate.passed.tolist())
 
 
 def test_too_few_are_returned_unless_filled():
     gate = gate_at([0.1, 0.3, 0.2, 1, 1, 0], 0.5)
-    subset = gates.keep_passed(gate, np.zeros(6), fraction=0.67)
+    subset = keep_passed(gate, np.zeros(6), fraction=0.67)
     assert subset.indices.tolist() == [3, 4]
     assert (subset.parameters["short"], subset.parameters["filled"]) == (2, 0)
-    full = gates.keep_passed(gate, np.zeros(6), fraction=0.67, fill=True)
+    full = keep_passed(gate, np.zeros(6), fraction=0.67, fill=True)
     assert full.indices.tolist() == [1, 2, 3, 4]
     assert (full.parameters["short"], full.parameters["filled"]) == (0, 2)
 
@@ -169,10 +177,10 @@ def test_gated_equals_its_slow_version_wherever_the_examples_stand(data, n, fill
         return
     order = rng.permutation(n)
     asked = {"fraction": 0.5, "fill": fill, "seed": seed}
-    one = gates.keep_passed(gate_at(detector, 0.0), score, ids=ids, **asked)
+    one = keep_passed(gate_at(detector, 0.0), score, ids=ids, **asked)
     assert set(one.indices) == kept
     moved = gate_at(np.array(detector)[order], 0.0)
-    two = gates.keep_passed(moved, np.array(score)[order], ids=ids[order], **asked)
+    two = keep_passed(moved, np.array(score)[order], ids=ids[order], **asked)
     assert set(ids[order][two.indices]) == set(ids[one.indices])
     assert one.tied == two.tied
 
@@ -180,17 +188,17 @@ def test_gated_equals_its_slow_version_wherever_the_examples_stand(data, n, fill
 def test_a_choice_that_ignored_the_gate_would_be_caught():
     detector, score = np.arange(20) % 2, np.arange(20.0)
     slow = oracle.gated(detector, score, 0.0, 5, False, np.arange(20), 0)
-    assert set(gates.keep_passed(gate_at(detector, 0.0), score, fraction=0.25).indices) == slow
+    assert set(keep_passed(gate_at(detector, 0.0), score, fraction=0.25).indices) == slow
     assert set(np.argsort(score)[-5:]) != slow
 
 
-@pytest.mark.parametrize("name", gates.DETECTORS)
+@pytest.mark.parametrize("name", DETECTORS)
 def test_every_detector_puts_a_wrong_label_below_a_right_one(name):
     z = np.zeros((2, 3, 6, 3))
     labels = np.array([0, 1, 2, 0, 1, 2])
     z[:, :, np.arange(6), labels] = 4.0
     z[:, :, 5] = [4.0, 0.0, 0.0]  # labelled 2, looks like 0
-    for score in gates.DETECTORS[name](Dynamics.from_logits(z, labels)):
+    for score in DETECTORS[name](Dynamics.from_logits(z, labels)):
         assert score.argmin() == 5
         assert (np.delete(score, 5) > score[5]).all()
 
@@ -200,25 +208,20 @@ def test_early_margins_are_of_the_first_epochs_and_a_summary_has_but_the_sum():
     for epochs, ends in ((16, (16, 4, 8, 2)), (8, (8, 2, 4, 1)), (7, (7, 1, 3))):
         d = Dynamics.from_logits(rng.normal(size=(2, epochs, 5, 3)), [0, 1, 2, 0, 1])
         expected = [d.margin[:, :end].mean(axis=(0, 1)) for end in ends]
-        np.testing.assert_allclose(gates.DETECTORS["early_margin"](d), expected, atol=1e-12)
-    (whole,) = gates.DETECTORS["early_margin"](d.summary())
-    assert whole.tolist() == gates.DETECTORS["margin"](d)[0].tolist()
-    assert (
-        len(gates.DETECTORS["early_margin"](Dynamics.from_logits(np.zeros((1, 4, 2)), [0] * 4)))
-        == 1
-    )
+        np.testing.assert_allclose(DETECTORS["early_margin"](d), expected, atol=1e-12)
+    (whole,) = DETECTORS["early_margin"](d.summary())
+    assert whole.tolist() == DETECTORS["margin"](d)[0].tolist()
+    assert len(DETECTORS["early_margin"](Dynamics.from_logits(np.zeros((1, 4, 2)), [0] * 4))) == 1
 
 
-@pytest.mark.parametrize("name", gates.CHOOSERS)
+@pytest.mark.parametrize("name", CHOOSERS)
 def test_choosers_follow_the_examples_and_not_their_places(name):
     d, order = toy(), np.random.default_rng(3).permutation(40)
     among = d.ids % 4 > 0
-    score = gates.CHOOSERS[name](d, among, 1)
+    score = CHOOSERS[name](d, among, 1)
     assert score.shape == (40,)
     assert np.isfinite(score).all()
-    assert (
-        gates.CHOOSERS[name](permuted(d, order), among[order], 1).tolist() == score[order].tolist()
-    )
+    assert CHOOSERS[name](permuted(d, order), among[order], 1).tolist() == score[order].tolist()
 
 
 @pytest.mark.parametrize(("sizes", "count"), [((20, 10, 4), 9), ((20, 10, 4), 21), ((3, 9, 9), 6)])
@@ -229,8 +232,8 @@ def test_the_class_balanced_chooser_takes_equally_many_of_every_class(sizes, cou
     d = Dynamics.from_logits(np.zeros((1, n, 3)), labels)
     passed = np.arange(n) < n // 2
     gate = gate_at(passed.astype(float), 0.5)
-    score = gates.CHOOSERS["class_balanced"](d, gate.passed, 0)
-    kept = gates.keep_passed(gate, score, fraction=f"{count}/{n}").indices
+    score = CHOOSERS["class_balanced"](d, gate.passed, 0)
+    kept = keep_passed(gate, score, fraction=f"{count}/{n}").indices
     counts = np.bincount(labels[kept], minlength=3)
     expected = oracle.class_balanced_counts(sizes, count)
     assert sorted(counts) == sorted(expected)
@@ -243,27 +246,23 @@ def test_half_el2n_prefers_the_hard_and_does_not_leave_out_the_easy():
     z[0, :, 0] = np.linspace(-3, 3, n)  # labelled 0: hard first, easy last
     d = Dynamics.from_logits(z, np.zeros(n, dtype=int))
     gate = gate_at(np.ones(n), 0.0)
-    kept = gates.keep_passed(
-        gate, gates.CHOOSERS["half_el2n"](d, gate.passed, 0), fraction=0.5
-    ).indices
+    kept = keep_passed(gate, CHOOSERS["half_el2n"](d, gate.passed, 0), fraction=0.5).indices
     # Rank + uniform above 1 keeps rank r with probability r: thirds keep 5/6, 1/2, 1/6 of 300.
     # Each count has an sd below 8; within 45 of its mean by 5.6 sd, tail below 1e-7.
     assert np.abs(np.bincount(kept // 300) - [250, 150, 50]).max() < 45
-    added = gates.CHOOSERS["half_el2n"](d, gate.passed, 0) - gates.CHOOSERS["uniform"](
-        d, gate.passed, 0
-    )
+    added = CHOOSERS["half_el2n"](d, gate.passed, 0) - CHOOSERS["uniform"](d, gate.passed, 0)
     assert added == pytest.approx(np.arange(n, 0, -1) / n)
-    top = gates.keep_passed(gate, gates.CHOOSERS["el2n"](d, gate.passed, 0), fraction=0.5).indices
+    top = keep_passed(gate, CHOOSERS["el2n"](d, gate.passed, 0), fraction=0.5).indices
     assert np.bincount(top // 300, minlength=3).tolist() == [300, 150, 0]
 
 
-@pytest.mark.parametrize("chooser", gates.CHOOSERS)
-@pytest.mark.parametrize("detector", gates.DETECTORS)
+@pytest.mark.parametrize("chooser", CHOOSERS)
+@pytest.mark.parametrize("detector", DETECTORS)
 def test_one_call_is_the_three_steps(detector, chooser):
     d, canaries = toy(300), np.random.default_rng(5).permutation(300) < 60
-    gate = gates.pick_gate(gates.DETECTORS[detector](d), canaries, recall=0.5, confidence=0.95)
-    score = gates.CHOOSERS[chooser](d, gate.passed, 3)
-    steps = gates.keep_passed(gate, score, fraction=0.2, seed=3, ids=d.ids)
+    gate = pick_gate(DETECTORS[detector](d), canaries, recall=0.5, confidence=0.95)
+    score = CHOOSERS[chooser](d, gate.passed, 3)
+    steps = keep_passed(gate, score, fraction=0.2, seed=3, ids=d.ids)
     rule = Rule(method="gated", detector=detector, recall=0.5, chooser=chooser)
     whole = choose(rule, d, keep=0.2, choosing=canaries, seed=3)
     assert whole.indices.tolist() == steps.indices.tolist()
@@ -272,14 +271,14 @@ def test_one_call_is_the_three_steps(detector, chooser):
 def test_the_default_is_frozen():
     # Chosen on digits and Fashion-MNIST alone: do not tune it.
     how = {"detector": "early_margin", "recall": 0.9, "chooser": "half_el2n", "fill": False}
-    assert (RULES["gated"].parameters, gates.CONFIDENCE) == (how, 0.95)
+    assert (RULES["gated"].parameters, CONFIDENCE) == (how, 0.95)
 
 
 def test_what_cannot_be_chosen_is_refused():
-    with pytest.raises(gates.NothingPassesError, match="0 of 2 pass"):
-        gates.keep_passed(gate_at([0, 1], 1), np.arange(2.0), fraction=0.5)
+    with pytest.raises(NothingPassesError, match="0 of 2 pass"):
+        keep_passed(gate_at([0, 1], 1), np.arange(2.0), fraction=0.5)
     for wrong, says in (({"fraction": 2}, "fraction"), ({"fraction": 0.5, "seed": -1}, "seed")):
         with pytest.raises(InputError, match=says):
-            gates.keep_passed(gate_at([0, 1], 0.5), np.arange(2.0), **wrong)
+            keep_passed(gate_at([0, 1], 0.5), np.arange(2.0), **wrong)
     with pytest.raises(InputError, match="needs labels"):
-        gates.CHOOSERS["class_balanced"](Dynamics.from_losses(np.eye(2)), np.ones(2, dtype=bool), 0)
+        CHOOSERS["class_balanced"](Dynamics.from_losses(np.eye(2)), np.ones(2, dtype=bool), 0)
