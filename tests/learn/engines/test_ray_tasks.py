@@ -82,17 +82,6 @@ def saved(dynamics, folder):
     return dynamics.save(folder / "dynamics").read_bytes()
 
 
-@pytest.fixture
-def say(capfd):
-    """Into the log of the run, past what pytest captures of a test that passes."""
-
-    def message(text):
-        with capfd.disabled():
-            print(f"\n{text}", file=sys.stderr)  # noqa: T201
-
-    return message
-
-
 def on(cluster, **how):
     return Engine("ray", address=cluster.address, **how)
 
@@ -218,9 +207,13 @@ def test_shards_ranked_on_the_cluster_are_those_ranked_here(cluster, tmp_path):
         assert [(there / n).read_bytes() for n in names] == [(here / n).read_bytes() for n in names]
 
 
-def test_a_killed_worker_process_costs_its_own_steps_only(
-    cluster, steps, whole, store, tmp_path, say
-):
+def check_steps(steps, before, on_disk):
+    """Proxy a went on from what was on disk, or from its beginning; the others ran once."""
+    again = ray_training.STEPS - (2 * ray_training.PER_EPOCH if on_disk else 0)
+    assert counted(steps) == {"a": before["a"] + again, "b": 24, "c": 24}
+
+
+def test_a_killed_worker_process_costs_its_own_steps_only(cluster, steps, whole, store, tmp_path):
     kept, shared = store
     (steps / "hold-a").touch()
     training = Training(engine=on(cluster), store=kept)
@@ -229,17 +222,11 @@ def test_a_killed_worker_process_costs_its_own_steps_only(
     os.kill(place["pid"], signal.SIGKILL)
     (steps / "hold-a").unlink()
     assert saved(training.ended().result, tmp_path) == whole
-    after = counted(steps)
-    say(
-        f"killed worker process {place['pid']} after {before['a']} steps of proxy a; "
-        f"steps before {before}, after {after}; the result is the same, byte for byte"
-    )
-    from_disk = 2 * ray_training.PER_EPOCH if shared else 0
-    assert after == {"a": before["a"] + ray_training.STEPS - from_disk, "b": 24, "c": 24}
+    check_steps(steps, before, shared)
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["with a store", "without a store"])
-def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tmp_path, kept, say):
+def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tmp_path, kept):
     (steps / "hold-a").touch()
     training = Training(engine=on(cluster), store=tmp_path / "runs" if kept else None)
     place = held(steps)
@@ -251,17 +238,11 @@ def test_a_removed_node_costs_what_it_had_not_finished(cluster, steps, whole, tm
     got = training.ended().result
     join(cluster, steps)
     assert saved(got, tmp_path) == whole
-    after = counted(steps)
-    say(
-        f"removed node {place['node'][:8]} after {before['a']} steps of proxy a; "
-        f"steps before {before}, after {after}; the result is the same, byte for byte"
-    )
-    from_disk = 2 * ray_training.PER_EPOCH if kept else 0
-    assert after == {"a": before["a"] + ray_training.STEPS - from_disk, "b": 24, "c": 24}
+    check_steps(steps, before, kept)
 
 
 def test_without_retries_a_killed_worker_is_an_error_and_the_finished_are_kept(
-    cluster, steps, whole, tmp_path, say
+    cluster, steps, whole, tmp_path
 ):
     (steps / "hold-a").touch()
     training = Training(engine=on(cluster, retries=0), store=tmp_path / "runs")
@@ -269,17 +250,15 @@ def test_without_retries_a_killed_worker_is_an_error_and_the_finished_are_kept(
     os.kill(place["pid"], signal.SIGKILL)
     (steps / "hold-a").unlink()
     error = training.ended().error
-    say(f"killed worker process {place['pid']} with retries=0: {error}")
     assert isinstance(error, InputError)
     assert "task 1 of 3 was lost" in str(error)
     assert "\n" not in str(error)
     got = ray_training.train(engine=on(cluster), store=tmp_path / "runs")
     assert saved(got, tmp_path) == whole
-    say(f"run again: steps {counted(steps)}, two of 10 steps were those of a lost epoch")
     assert counted(steps) == {"a": 26, "b": 24, "c": 24}
 
 
-def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path, say):
+def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path):
     kept = tmp_path / "runs"
     (steps / "hold-a").touch()
     paths = [str(Path(dris.__file__).parents[1]), str(TESTS)]
@@ -293,7 +272,6 @@ def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path, s
     (steps / "hold-a").unlink()
     got = ray_training.train(engine=on(cluster), store=kept)
     assert saved(got, tmp_path) == whole
-    say(f"killed driver {driver.pid} (proxy a in {place['pid']}); steps {counted(steps)}")
     assert counted(steps)["b"] == counted(steps)["c"] == 24
 
 
