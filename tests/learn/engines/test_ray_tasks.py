@@ -266,7 +266,7 @@ def test_a_killed_driver_goes_on_where_it_was(cluster, steps, whole, tmp_path):
         [sys.executable, ray_training.__file__, cluster.address, str(kept)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
-    place = held(steps)
+    held(steps)
     driver.kill()
     driver.wait()
     (steps / "hold-a").unlink()
