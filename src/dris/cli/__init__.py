@@ -218,7 +218,7 @@ def certify(
     numbers = {name: value for name, value in locals().items() if name != "different_models"}
     from dris.core.certify.separation import certify as evaluate
 
-    output = Output(as_json=False)
+    output = Output()
     for line in str(evaluate(**numbers, identical=not different_models)).splitlines():
         output.say(line, whole=line.startswith("  "))
 
@@ -271,12 +271,10 @@ def runs(
 
 def _size(count: float) -> str:
     """Bytes in a unit that a person reads: 999 B, 34.0 MB."""
-    if count < 1000:
-        return f"{count:.0f} B"
-    units = ["TB", "GB", "MB", "kB"]
-    while (count := count / 1000) >= 1000 and len(units) > 1:
-        units.pop()
-    return f"{count:.1f} {units[-1]}"
+    unit, *larger = ("B", "kB", "MB", "GB", "TB")
+    while count >= 1000 and larger:
+        count, unit = count / 1000, larger.pop(0)
+    return f"{count:.{0 if unit == 'B' else 1}f} {unit}"
 
 
 def _ago(seconds: float) -> str:

@@ -101,21 +101,6 @@ def _toml(value: Any) -> str:
     return json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-# -- the options of a run as a file ----------------------------------------------------------------
-
-# The options that say how data is read.
-READING = (
-    *("data", "label", "annotators", "id", "group", "trusted", "features", "without", "missing"),
-    *("text", "merge_spellings", "no_label", "ordinal", "image_size", "allow_outside", "encoding"),
-)
-# Those that say how a decision is made.
-DECIDING = (
-    *("records", "proxies", "epochs", "folds", "scored_epoch", "model", "encoder", "canaries"),
-    *("matrix", "at_most", "seed", "workers", "device", "engine", "address", "cpus", "gpus"),
-    *("store", "skip_harm_check", "out", "force", "verbose", "quiet", "as_json"),
-)
-
-
 def share(text: str | float) -> float:
     """A share as people write it.
 
@@ -435,6 +420,12 @@ class DataOptions:
         values = {"command": self.command, **run.decision.to_dict(), **more}
         files = [str(path) for path in run.files]
         self.output.result({**values, "proxies": run.proxies, "files": files})
+
+
+_NAMES = [one.name for one in fields(DataOptions)]
+# The options that say how data is read, and those that say how a decision is made.
+READING = tuple(_NAMES[: _NAMES.index("records")])
+DECIDING = tuple(_NAMES[_NAMES.index("records") : _NAMES.index("config")])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import textwrap
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,27 +25,27 @@ MAX_WIDTH = 100
 _NUMBER = r"(?<![\w.,-])[+−]?\d+(?:[.,]\d+)*(?: ?[±–] ?\d+(?:\.\d+)?)?(?: %| points)?(?!\w)"
 
 
+@dataclass(frozen=True, slots=True)
 class Output:
     """Human text on stdout; with `as_json` one JSON value there, and the text on stderr.
 
     `quiet` leaves out everything but files and JSON.
     """
 
-    def __init__(self, *, as_json: bool, quiet: bool = False) -> None:
-        self._as_json = as_json
-        self._quiet = quiet
+    as_json: bool = False
+    quiet: bool = False
 
     def say(self, text: str, style: str = "", *, indent: int = 0, whole: bool = False) -> None:
         """Print a line of the result, its numbers bold on a terminal, and escape what breaks it.
 
         A `whole` line is not wrapped, so that it can be copied: paths and commands.
         """
-        if self._quiet:
+        if self.quiet:
             return
         from rich.console import Console
         from rich.text import Text
 
-        file = under(sys.stderr if self._as_json else sys.stdout)
+        file = under(sys.stderr if self.as_json else sys.stdout)
         console = Console(file=file, width=_width(), highlight=False)
         line = " " * indent + printable(as_options(text))
         shown = Text(line if whole else _wrapped(line, " " * (indent + 2)), style=style)
@@ -57,7 +58,7 @@ class Output:
         wide = max(len(str(path)) for path in about)
         for path, text in about.items():
             self.say(f"{path!s:<{wide}}  {text}", indent=2, whole=True)
-            if self._quiet and not self._as_json:
+            if self.quiet and not self.as_json:
                 typer.echo(printable(path))
 
     def note(self, text: str) -> None:
@@ -66,7 +67,7 @@ class Output:
 
     def result(self, values: Mapping[str, Any]) -> None:
         """Print the machine-readable result, if it was asked for."""
-        if self._as_json:
+        if self.as_json:
             typer.echo(json.dumps(values, sort_keys=True, allow_nan=False, indent=1))
 
 

@@ -12,9 +12,8 @@ it nothing more is taken.
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,14 +40,11 @@ class Journal:
         """Open the file; where it holds no review yet, begin it with the worklist of `begin()`."""
         self.path = path
         self._apart: Path | None = None  # where the answers went when another program changed them
-        self._handles: list[int] = []
+        self._held = ExitStack()
         check_place(path)
         target = Path(os.path.realpath(path))
-        self._lock_file = target.with_name(f".{target.name}.lock")
         try:
-            # The file itself can be replaced, and its lock goes with it: hence a second one.
-            with suppress(OSError):  # a folder in which nothing can be made
-                self._hold(self._lock_file, os.O_CREAT)
+            self._lock(target.with_name(f".{target.name}.lock"))
             if not holds_review(path):
                 if begin is None:
                     raise InputError(f"{path} holds no review yet; begin it with dris review DATA")
@@ -73,11 +69,8 @@ class Journal:
 
     def close(self) -> None:
         """Release the file."""
-        with suppress(OSError):
-            if self._handles and not self._lock_file.stat().st_size:
-                self._lock_file.unlink()
-        while self._handles:
-            os.close(self._handles.pop())
+        with suppress(OSError):  # Windows removes no file that is open
+            self._held.close()
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Write one entry; it is on the disk on return."""
@@ -103,25 +96,28 @@ class Journal:
             "another file with `answers`, or move it away"
         )
 
-    def _open(self) -> None:
-        self._handle = self._hold(self.path)
-        self._written = self.path.read_bytes()
+    def _lock(self, place: Path) -> None:
+        """Lock a file beside it, for itself can be replaced; refuse where another process has."""
+        from filelock import FileLock, Timeout
 
-    def _hold(self, path: Path, how: int = 0) -> int:
-        """Open a file and lock it; refuse where another process has."""
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | _AS_IS | how, 0o600)
+        lock = FileLock(place, timeout=0, fallback_to_soft=False)
         try:
-            _lock(handle)
-        except (BlockingIOError, PermissionError):
-            os.close(handle)
+            lock.acquire()
+        except Timeout:
             raise InputError(
                 f"{self.path} is open in another dris review; go on there (several people may, "
                 "each by name), or end it first"
             ) from None
-        except OSError:
-            pass  # a disk that knows no locks
-        self._handles.append(handle)
-        return handle
+        except (OSError, NotImplementedError):
+            return  # a folder in which nothing can be made, or a disk that knows no locks
+        self._held.callback(lock.release)
+        if not place.stat().st_size:  # nobody else's
+            self._held.callback(place.unlink, missing_ok=True)
+
+    def _open(self) -> None:
+        self._handle = os.open(self.path, os.O_RDWR | os.O_APPEND | _AS_IS)
+        self._held.callback(os.close, self._handle)
+        self._written = self.path.read_bytes()
 
     def _put(self, line: bytes) -> None:
         with writing(self.path):
@@ -164,18 +160,6 @@ class Journal:
             f"another program changed {self.path}, so this answer is not saved; all before it are "
             f"in {self._apart}. End dris review and start it again with `answers` naming either"
         )
-
-
-def _lock(handle: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(handle, 2**40, os.SEEK_SET)  # past every line, which all may read
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _line(values: Mapping[str, Any]) -> bytes:

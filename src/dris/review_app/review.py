@@ -266,8 +266,9 @@ def _capped_protocol() -> Any:
         base.connection_made(self, transport)
         self.began = self.loop.time()
         self.loop.call_later(HEADER_SECONDS, give_up, self)
-        if len(self.connections) > MAX_CONNECTIONS:
-            idle = [one for one in self.connections if not one.cycle or one.cycle.response_complete]
+        here = [one for one in self.connections if not one.transport.is_closing()]
+        if len(here) > MAX_CONNECTIONS:
+            idle = [one for one in here if not one.cycle or one.cycle.response_complete]
             min(idle, key=lambda one: one.began).transport.abort()
 
     def give_up(self: Any) -> None:

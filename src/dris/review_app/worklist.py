@@ -5,7 +5,7 @@ label, as a suspect's does. P(wrong) would give them away, so it is withheld fro
 many suspects, drawn at random.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,6 @@ _ARRAYS = {
     "sampled": np.bool_,
     "blind": np.bool_,
 }
-_VALUES = ("rest", "seed", "fingerprint", "label")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,22 +71,20 @@ class Worklist:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for the first line of the journal."""
-        values: dict[str, Any] = {name: getattr(self, name) for name in _VALUES}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, kind in _ARRAYS.items():
-            array = getattr(self, name)
-            if kind is np.bool_:
-                array = np.flatnonzero(array)
+            array = np.flatnonzero(values[name]) if kind is np.bool_ else values[name]
             values[name] = np.round(array, 4).tolist()
         return {"format": FORMAT, **values, "classes": list(self.classes)}
 
     @classmethod
     def from_dict(cls, held: dict[str, Any]) -> "Worklist":
         """What `to_dict` wrote."""
-        values = {name: held[name] for name in (*_ARRAYS, *_VALUES)}
+        values = {field.name: held[field.name] for field in fields(cls)}
         for name, kind in _ARRAYS.items():
             if kind is np.bool_:
                 values[name] = np.isin(np.arange(len(held["positions"])), held[name])
-        return cls(**values, classes=tuple(held["classes"]))
+        return cls(**{**values, "classes": tuple(held["classes"])})
 
     def check(self, data: LabelledData, where: object) -> None:
         """Raise where the data is not what this was made of."""
