@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import dris
@@ -36,6 +37,14 @@ def run_python(*words, cwd=None, timeout=None, **env):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def until(reached, seconds=240):
+    """Wait for something; what never comes fails the test."""
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
 
 
 def start_dris(*words, cwd=None, before="", start_new_session=False, **env):

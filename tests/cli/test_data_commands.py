@@ -3,13 +3,12 @@
 import json
 import re
 import shlex
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from commands import start_dris
+from commands import start_dris, until
 from dris.core.select.rule_parameters import PARAMETERS
 from dris.core.select.rules import RULES
 from dris.data.writer import MANIFEST
@@ -241,14 +240,6 @@ def test_help_fits_a_screen_and_its_example_names_real_options(dris, monkeypatch
     assert all(word in whole for word in words if word.startswith("--"))
 
 
-def _wait_for(pattern, folder, child):
-    until = time.monotonic() + 60
-    while not any(folder.glob(pattern)):
-        assert child.poll() is None, child.stderr.read()
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 @pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
     words = ["clean", people[0], *ROW_NUMBERS, "--epochs", "8", "--workers", "1", "--json"]
@@ -256,7 +247,7 @@ def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(people, tmp_path):
     with start_dris(*words, "--out", "whole", cwd=tmp_path) as child:
         assert child.wait() == 0
     with start_dris(*words, "--out", "cut", cwd=tmp_path) as child:
-        _wait_for("cut/runs/*/done.json", tmp_path, child)
+        until(lambda: child.poll() is not None or any(tmp_path.glob("cut/runs/*/done.json")))
         child.kill()
     assert not (tmp_path / "cut" / "scores.parquet").exists()
     with start_dris(*words, "--out", "cut", cwd=tmp_path) as child:

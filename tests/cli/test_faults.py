@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import MAIN, run_dris, start_dris
+from commands import MAIN, run_dris, start_dris, until
 from dris.cli import _outcome, output, warn_of_little_memory
 from dris.cli.output import showing_notes, signals_as_ctrl_c
 from dris.core.errors import InputError
@@ -209,13 +209,6 @@ def test_workers_end_within_seconds_of_a_killed_command(tmp_path):
         assert all(map(running, workers))  # and without the command's end they go on
         child.kill()
     until(lambda: not any(map(running, workers)), seconds=30)
-
-
-def until(true, seconds=240):
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_killed_worker_is_one_sentence_with_the_remedy():

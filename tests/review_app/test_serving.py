@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from commands import run_dris, start_dris
+from commands import run_dris, start_dris, until
 from made_review import NAMES, made_session, made_table
 
 pytestmark = pytest.mark.frameworks
@@ -70,13 +70,6 @@ def served(tmp_path):
     yield start
     for one in running:
         one.end(signal.SIGKILL)
-
-
-def wait_until(true, seconds=20):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def answered(path):
@@ -157,7 +150,7 @@ def test_the_token_is_in_no_list_of_processes(served, tmp_path):
     try:
         token = next(line.split("/")[3] for line in process.stdout if line.startswith("open http"))
         called = tmp_path / "called"
-        wait_until(lambda: called.exists() and called.read_text())
+        until(lambda: called.exists() and called.read_text())
         address = called.read_text().strip()
         assert token not in address
         file = Path(address.removeprefix("file://"))
@@ -213,7 +206,7 @@ def test_an_interrupt_while_it_decides_again_ends_it_without_a_traceback(served,
     way = http.client.HTTPConnection(app.host, timeout=60)
     told = {"origin": f"http://{app.host}", "content-type": "application/json"}
     way.request("POST", f"/{app.token}/finish", json.dumps({"again": True}), told)
-    wait_until((tmp_path / "out" / "corrected.csv").exists)
+    until((tmp_path / "out" / "corrected.csv").exists)
     time.sleep(0.5)
     begin = time.monotonic()
     assert "Traceback" not in app.end()

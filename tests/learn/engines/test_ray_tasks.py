@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import dris
+from commands import until
 from dris.cli import main
 from dris.core.errors import InputError
 from dris.learn.engines.tasks import Engine, run_all
@@ -104,13 +105,6 @@ class Training(threading.Thread):
         self.join(timeout=180)
         assert not self.is_alive()
         return self
-
-
-def until(reached, seconds=180):
-    end = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def held(steps, others="bc"):

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands import until
 from dris.core.dynamics.dynamics import Dynamics
 from dris.core.dynamics.dynamics_file import write_arrays
 from dris.core.errors import InputError
@@ -250,13 +251,6 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_epochs(tmp_path, nursery):
     assert "epoch 1 could not be saved, the epochs before it are kept" in log.read_text(
         encoding="utf-8"
     )
-
-
-def until(condition):
-    limit = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.005)
 
 
 def test_three_processes_on_one_run_survive_kills_of_whoever_works(tmp_path, nursery, undisturbed):
