@@ -147,7 +147,7 @@ def test_a_damaged_worklist_is_said_in_a_sentence(session, name, change):
     session.journal.path.write_bytes(text)
 
     def read_it():
-        with Journal(session.journal.path) as journal:
+        with Journal(session.journal.path, pytest.fail) as journal:
             journal.worklist.check(session.data, session.journal.path)
 
     with pytest.raises(InputError, match=r"never replaced|was damaged"):
@@ -221,7 +221,10 @@ def test_a_review_of_other_data_is_refused(session, tmp_path):
     session.journal.close()
     made_table(tmp_path, n=199)
     data = read_data(tmp_path / "animals.csv", label="kind", id="name")
-    with Journal(session.journal.path) as journal, pytest.raises(InputError, match="has changed"):
+    with (
+        Journal(session.journal.path, pytest.fail) as journal,
+        pytest.raises(InputError, match="has changed"),
+    ):
         ReviewSession(data, journal)
 
 

@@ -36,7 +36,7 @@ def journal_beside(data: Path) -> Path:
 class Journal:
     """An open file of answers that no other process may write to meanwhile."""
 
-    def __init__(self, path: Path, begin: Callable[[], Worklist] | None = None) -> None:
+    def __init__(self, path: Path, begin: Callable[[], Worklist]) -> None:
         """Open the file; where it holds no review yet, begin it with the worklist of `begin()`."""
         self.path = path
         self._apart: Path | None = None  # where the answers went when another program changed them
@@ -46,8 +46,6 @@ class Journal:
         try:
             self._lock(target.with_name(f".{target.name}.lock"))
             if not holds_review(path):
-                if begin is None:
-                    raise InputError(f"{path} holds no review yet; begin it with dris review DATA")
                 first = _head(begin().to_dict())
                 with writing(path):
                     remove_left(target.parent)
