@@ -93,10 +93,8 @@ def test_scores_are_written_by_id_with_flags_and_a_recipe(on_people, people, tmp
     assert code == 0
     assert table.ids[:2].tolist() == ["p00000", "p00001"]
     assert {"rank_variance", "aum_mean", "el2n", "forgetting", "p_wrong"} <= set(table.scores)
-    assert [Path(name).name for name in json.loads(printed)["files"]][2:] == [
-        "scores.parquet",
-        "recipe.json",
-    ]
+    files = [Path(name).name for name in json.loads(printed)["files"]]
+    assert files[2:] == ["scores.parquet", "recipe.json"]
     suspicious = table.texts["suggested"] != table.texts["given"]
     free = ~table.flags["canary"]
     assert suspicious[free & people[2]].mean() > 0.7
@@ -268,11 +266,8 @@ def test_clean_writes_the_rows_the_suspects_and_the_page(on_people, people, tmp_
     places = [source.index(line) for line in cleaned]
     assert places == sorted(places)
     assert (places[0], len(places) - 1) == (0, values["kept"])
-    assert [Path(path).name for path in values["files"]] == [
-        "cleaned.csv",
-        "issues.csv",
-        "report.html",
-    ]
+    files = [Path(path).name for path in values["files"]]
+    assert files == ["cleaned.csv", "issues.csv", "report.html"]
     assert values["keep"] is None
     assert values["kept"] + values["dropped"] == values["examples"] == N
     kept = np.array(places[1:]) - 1

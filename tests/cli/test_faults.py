@@ -174,7 +174,6 @@ SLEEPING = """
 import os, sys, time
 from pathlib import Path
 from dris.learn.engines.tasks import run_all
-from dris.learn.store.locks import folder_lock
 
 def sleeping(number, tick):
     Path(sys.argv[1], str(os.getpid())).touch()

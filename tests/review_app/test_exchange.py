@@ -94,12 +94,8 @@ def test_a_wrong_label_without_another_one_and_any_row_of_the_data_come_back_by_
     lines = ["r6,cat,,wrong,", "r199,dog,,wrong,eel", "r198,cat,,unsure,", "r197,eel,,,"]
     file.write_text("\n".join((",".join(COLUMNS), *lines)) + "\n", encoding="utf-8")
     assert import_answers(answered, [*EXCHANGES["csv"].read(file)], file, "ben") == 3
-    by = answered.state.by
-    assert [by("ben", at)[:2] for at in (6, 199, 198)] == [
-        ("wrong", -1),
-        ("wrong", 2),
-        ("unsure", -1),
-    ]
+    taken = [answered.state.by("ben", at)[:2] for at in (6, 199, 198)]
+    assert taken == [("wrong", -1), ("wrong", 2), ("unsure", -1)]
     file.write_bytes(export_cards(answered, "csv"))
     assert {line.answer for line in read_answers(file)} == {"right", "wrong", "unsure"}
 

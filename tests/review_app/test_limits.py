@@ -150,11 +150,8 @@ def test_a_cell_holds_the_suspects_of_its_two_labels_and_a_sample_of_twenty():
     decision = made_decision(n=900, suspects=300)
     made = worklist_of(decision)
     cells = cells_of(made, decision.data.labels)
-    assert {key: len(cell.members) for key, cell in cells.items()} == {
-        (0, 1): 100,
-        (1, 2): 100,
-        (2, 0): 100,
-    }
+    sizes = {key: len(cell.members) for key, cell in cells.items()}
+    assert sizes == {(0, 1): 100, (1, 2): 100, (2, 0): 100}
     assert all(len(cell.sample) == 20 for cell in cells.values())
     assert cells == cells_of(made, decision.data.labels)
 

@@ -220,7 +220,7 @@ class DataOptions:
         return Output(as_json=self.as_json, quiet=self.quiet)
 
     def step(self, *words: str | Path, written: "LabelledData | None" = None) -> str:
-        """The command of a next step, which reads data as this one did, or what it `written`."""
+        """The command of a next step, which reads data as this one did, or what was `written`."""
         asked = {name: getattr(self, name) for name in READING[1:]}
         if written is not None and written.origin.format == "npy":
             named = {name: asked[name] for name in ("label", "id", "group", "trusted")}
