@@ -167,7 +167,7 @@ class ReviewSession:
                 None if hidden or not cards.likely.size else value
                 for value, hidden in zip(cards.p_wrong.tolist(), cards.blind, strict=True)
             ],
-            "cells": [[c.given, c.suggested, len(c.members)] for c in self.cells.values()],
+            "cells": [[*labels, len(cell.members)] for labels, cell in self.cells.items()],
             **self.progress(who),
         }
 
@@ -360,9 +360,7 @@ class Neighbours:
             part = x[start : start + ROWS_AT_ONCE] - x[at]
             far[start : start + ROWS_AT_ONCE] = np.einsum("nd,nd->n", part, part)
         far[at] = np.inf
-        count = min(count, len(x) - 1)
-        first = np.argpartition(far, count - 1)[:count] if count else np.array([], dtype=np.int64)
-        order = first[np.lexsort((first, far[first]))]
+        order = np.argsort(far, kind="stable")[: min(count, len(x) - 1)]
         return [(int(i), round(float(np.sqrt(far[i])), 3)) for i in order]
 
     @cached_property

@@ -189,7 +189,6 @@ class Cell:
     It is drawn from all, answered or not: nobody's choice of what to look at moves the limit.
     """
 
-    given: int
     suggested: int
     members: tuple[int, ...]
     sample: tuple[int, ...]
@@ -233,7 +232,7 @@ def cells_of(worklist: Worklist, labels: Any) -> dict[tuple[int, int], Cell]:
     for (given, other), at in sorted(members.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         rng = rng_for(worklist.seed, "review", "cell", given, other)
         drawn = rng.choice(np.array(at), min(CHECKED_PER_CELL, len(at)), replace=False)
-        cells[given, other] = Cell(given, other, tuple(at), tuple(drawn.tolist()))
+        cells[given, other] = Cell(other, tuple(at), tuple(drawn.tolist()))
     return cells
 
 
