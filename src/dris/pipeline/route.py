@@ -133,6 +133,7 @@ def decide_by(
             keep=1.0 if keep is None else keep,
             seed=ensemble.settings.seed,
             assessment=ensemble.assessment,
+            names=data.names,
         )
     choice = choose_rows(ensemble, judgement, keep=keep, rule=rule)
     held = ensemble.assessment

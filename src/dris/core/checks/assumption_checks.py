@@ -7,7 +7,7 @@ thresholds are in docs/decisions/17-verdict.md.
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -352,7 +352,11 @@ def _compare(
 
 
 def errors_go_both_ways(
-    guess: Labels | None, certainty: Floats | None, labels: Labels, planted: Mask
+    guess: Labels | None,
+    certainty: Floats | None,
+    labels: Labels,
+    planted: Mask,
+    names: Sequence[str] = (),
 ) -> Check:
     """Whether labels are as often wrong from one class to another as the other way round.
 
@@ -389,10 +393,11 @@ def errors_go_both_ways(
     a, b = pairs[worst]
     number = min(1.0, chances[worst] * len(pairs))
     outcome: Outcome = "fails" if number <= ONE_WAY else "holds"
+    one, other = (f'"{names[c]}"' if names else f"class {c}" for c in (a, b))
     reason = (
-        f"of {looked[a]} that are surely class {a}, {carried[a, b]} are labelled {b}; of "
-        f"{looked[b]} that are surely class {b}, {carried[b, a]} are labelled {a} (binomial test, "
-        f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of classes)"
+        f"of {looked[a]:,} that are surely {one}, {carried[a, b]:,} are labelled {other}; of "
+        f"{looked[b]:,} that are surely {other}, {carried[b, a]:,} are labelled {one} (binomial "
+        f"test, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'} of classes)"
     )
     if outcome == "fails":
         reason += "; limits from canaries are too good, audit a random sample"
@@ -410,15 +415,13 @@ def kinds_alike(first: tuple[int, int], second: tuple[int, int], level: float) -
     return Check(KINDS_ALIKE, outcome, abs(a / m - b / n), 0.0, reason)
 
 
-def classes_survive(labels: Labels, keep: float) -> Check:
+def classes_survive(labels: Labels, keep: float, names: Sequence[str] = ()) -> Check:
     """Whether α leaves a handful of every class; the number is α times the smallest class."""
     classes, sizes = np.unique(labels, return_counts=True)
     worst = int(sizes.argmin())
     number = float(keep * sizes[worst])
-    reason = (
-        f"class {classes[worst]} has {sizes[worst]:,} examples, of which a random subset keeps "
-        f"{int(number):,}"
-    )
+    name = f'"{names[classes[worst]]}"' if names else f"class {classes[worst]}"
+    reason = f"{name} has {sizes[worst]:,} examples, of which a random subset keeps {int(number):,}"
     return _at_least("no class vanishes", number, FEWEST_OF_A_CLASS, reason)
 
 
@@ -463,6 +466,7 @@ def run_checks(
     level: float,
     hidden: int = 0,
     assessment: Assessment | None = None,
+    names: Sequence[str] = (),
 ) -> CheckResults:
     """Run every check on dynamics whose proxies trained on planted labels.
 
@@ -492,9 +496,9 @@ def run_checks(
         "inversion": not_inverted(chosen, planted, level),
         "contested": disagreement_matters(dynamics.correct, planted),
         "natural": noise_like_planted(suspects, plausible, planted, share, level),
-        "hiding": errors_go_both_ways(*seen, labels, planted)
+        "hiding": errors_go_both_ways(*seen, labels, planted, names)
         if folds
         else no_milder_than_planted(suspects, aum_mean(dynamics), planted, share, level),
-        "classes": classes_survive(given, keep),
+        "classes": classes_survive(given, keep, names),
     }
     return CheckResults(checks, share, folds)

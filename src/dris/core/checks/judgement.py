@@ -96,6 +96,7 @@ def judge(
     keep: float,
     seed: int = 0,
     assessment: Assessment | None = None,
+    names: Sequence[str] = (),
 ) -> Judgement:
     """What kind of data this is, and which rule fits it, by the choosing canaries alone."""
     kinds = (canaries,) if isinstance(canaries, Canaries) else tuple(canaries)
@@ -111,6 +112,7 @@ def judge(
         level=level,
         hidden=sum(len(kind) for kind in kinds) - int(choosing.sum()),
         assessment=assessment,
+        names=names,
     )
     rule, reason = _recommend(dynamics, choosing, results)
     subset = None
