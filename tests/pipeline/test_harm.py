@@ -321,7 +321,7 @@ def test_a_rule_that_keeps_the_wrong_ones_is_refused_unless_nobody_looks(monkeyp
     suspects = decide(data, settings=CHEAP, workers=1, check_harm=False).p_wrong > 0.5
 
     def backwards(task):
-        return keep_top(task.assess().shown.wrong, **{**task.how, "fraction": 0.15})
+        return keep_top(task.assessment.shown.wrong, **{**task.how, "fraction": 0.15})
 
     monkeypatch.setitem(METHODS, "clean", Method(backwards, scored=False))
     blind = decide(data, settings=CHEAP, workers=1, check_harm=False)
