@@ -273,7 +273,7 @@ def neighbours(decision: "Decision") -> str:
     if groups:
         rows = f"{sum(map(len, groups)):,} near-duplicate rows in {len(groups):,} "
         rows += "group" if len(groups) == 1 else "groups"
-        parts.append(f"{rows}, {torn:,} with different labels" if torn else rows)
+        parts.append(f"{rows}, {torn:,} of them with different labels" if torn else rows)
     if far:
         parts.append(f"{far:,} outlier{'s' * (far > 1)} far from all other rows")
     return "; ".join(parts)

@@ -390,7 +390,9 @@ def test_kinds_that_pass_at_different_rates_fail():
 
 def test_a_class_too_small_for_this_fraction_fails():
     labels = np.r_[np.zeros(88, dtype=int), np.ones(12, dtype=int)]
-    assert checks.classes_survive(labels, 0.25, ("cat", "dog", "owl")).reason.startswith('"dog" has 12')
+    assert checks.classes_survive(labels, 0.25, ("cat", "dog", "owl")).reason.startswith(
+        '"dog" has 12'
+    )
     check = checks.classes_survive(labels, 0.25)
     assert (check.outcome, check.number) == ("fails", 3)
     assert "class 1 has 12" in check.reason
