@@ -163,7 +163,7 @@ def test_what_was_written_is_replaced_reused_and_removed_where_open_files_are_no
         assert done.returncode == 0, done.stderr
         for mark in tmp_path.glob("runs/*/done.json"):
             mark.unlink()  # as if it had been cut short
-    assert "removed 3" in done.stdout  # a run for each kind of proxy
+    assert "removed 7" in done.stdout  # a run for each kind of proxy, and of trees for each fold
     assert [path.name for path in (tmp_path / "runs").iterdir() if path.is_dir()] == []
     left = {path.name for path in tmp_path.rglob(".*")}
     assert left <= {".dris-written.json", ".dris-runs.json"}, left
