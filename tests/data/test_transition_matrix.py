@@ -33,6 +33,7 @@ def test_a_matrix_that_cannot_be_is_one_sentence(tmp_path, text, says):
 def test_a_file_that_is_not_there_or_no_text_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="is no file"):
         read_matrix(tmp_path / "absent.csv", ("a", "b"))
-    (tmp_path / "m.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_matrix(tmp_path / "m.csv", ("a", "b"))
+    for damaged in (b"\xff\xfe\x00", b'true,a,b\na,1,0\n"b,0,1\n'):
+        (tmp_path / "m.csv").write_bytes(damaged)
+        with pytest.raises(InputError, match="cannot be read"):
+            read_matrix(tmp_path / "m.csv", ("a", "b"))

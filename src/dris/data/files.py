@@ -1,6 +1,7 @@
 """Files that people hand over: found, fingerprinted, and any failure to read them in a sentence."""
 
 import codecs
+import csv
 import difflib
 import glob
 import gzip
@@ -31,7 +32,7 @@ _ADDRESS = re.compile(r"^([a-z][a-z0-9+.-]+):/{1,3}(?=[^/])", re.I)
 UNREADABLE = (
     *(OSError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RuntimeError),
     *(EOFError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError, zlib.error),
-    *(zipfile.BadZipFile, pa.ArrowException),
+    *(zipfile.BadZipFile, csv.Error, pa.ArrowException),
 )
 
 
