@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from dris.core.errors import InputError
-from dris.core.files import make_folder, remove_left
+from dris.core.files import make_folder, remove_left, temporary_place
 from dris.core.large.histograms import (
     Counter,
     Grid,
@@ -136,7 +136,8 @@ def rank_shards(
             f"{folder} holds scores of other shards or options; pass `force=True` to "
             "replace them, or name another folder"
         )
-    with scratch(passes.folder, wait=False):
+    # The place is not used: entering it removes what killed workers left, also at the last step.
+    with scratch(passes.folder, wait=False), temporary_place():
         remove_left(folder)
         if force or not _is_known(folder, plan):
             empty_scratch(passes.folder)
