@@ -70,6 +70,11 @@ def test_an_order_that_is_named_comes_first_and_categories_without_rows_are_none
     assert not [note for note in data.notes if "order" in note]
 
 
+def test_intervals_as_labels_are_refused_as_before():
+    with pytest.raises(dris.InputError):
+        dris.read_data(np.eye(40), pd.cut(np.arange(40), 4))
+
+
 def test_a_parquet_file_brings_the_order_to_the_command(tmp_path):
     x, y, _ = made()
     for name, ordered in (("a", True), ("b", False)):
